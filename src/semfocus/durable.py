@@ -1,0 +1,28 @@
+"""Files that survive a crash whole: either the old content or the new one, never a mixture."""
+
+import os
+from pathlib import Path
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write beside the target, force to disk, then take its place in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Force the names in a directory (creations, renames, removals) to disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,34 @@
+"""Attention patterns and the attention that obeys them."""
+
+from semfocus.mechanisms.call import AttentionInfo
+from semfocus.mechanisms.catalog import PATTERNS, parse_pattern, register_pattern
+from semfocus.mechanisms.functional import attention
+from semfocus.mechanisms.global_tokens import WithGlobals
+from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic, Random
+from semfocus.mechanisms.input_dependent import BottomK, TopK
+from semfocus.mechanisms.pattern import Pattern, keep_largest, query_positions
+from semfocus.mechanisms.top_p import TopP
+from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
+
+__all__ = [
+    "PATTERNS",
+    "AttentionInfo",
+    "AttentionTrace",
+    "Banded",
+    "BlockLocal",
+    "BottomK",
+    "Full",
+    "InputAgnostic",
+    "ObservableAttention",
+    "Pattern",
+    "Random",
+    "TopK",
+    "TopP",
+    "WithGlobals",
+    "attention",
+    "capture",
+    "keep_largest",
+    "parse_pattern",
+    "query_positions",
+    "register_pattern",
+]

@@ -1,0 +1,128 @@
+"""One attention call with everything an implementation needs, checked once."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from semfocus.mechanisms.pattern import Pattern, query_positions
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """Checked inputs: query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv), heads already matched."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    pattern: Pattern
+    mask: Tensor | None
+    causal: bool
+    scale: float
+    dropout: float
+    generator: torch.Generator | None
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The leading dimensions of the output."""
+        return _broadcast(self.query.shape[:-2], self.key.shape[:-2], self.value.shape[:-2])
+
+    def allowed(self) -> Tensor:
+        """mask AND causal, in the smallest shape that broadcasts to (..., Lq, Lk)."""
+        num_queries, num_keys = self.query.shape[-2], self.key.shape[-2]
+        device = self.query.device
+        allowed = torch.ones(num_queries, num_keys, dtype=torch.bool, device=device)
+        if self.causal:
+            keys = torch.arange(num_keys, device=device)
+            allowed = keys <= query_positions(num_queries, num_keys, device)
+        return allowed if self.mask is None else allowed & self.mask
+
+
+@dataclass(frozen=True)
+class AttentionInfo:
+    """What a call saw: scaled scores (-inf where not allowed), kept keys, weights before dropout."""
+
+    scores: Tensor
+    kept: Tensor
+    weights: Tensor
+
+
+def checked_call(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pattern: Pattern,
+    mask: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    dropout: float,
+    enable_gqa: bool,
+    generator: torch.Generator | None,
+) -> AttentionCall:
+    """Refuse what cannot mean anything, with what was expected and what came."""
+    if not isinstance(pattern, Pattern):
+        raise ValueError(f"pattern must be a Pattern such as TopK(5), got {pattern!r}")
+    if causal and pattern.global_tokens():
+        raise ValueError(f"{pattern} cannot be causal: a global token sees the whole sequence")
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+    _check_tensors(query, key, value)
+    if enable_gqa:
+        key, value = _repeat_heads(query, key), _repeat_heads(query, value)
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    call = AttentionCall(query, key, value, pattern, mask, causal, scale, dropout, generator)
+    _check_shapes(call)
+    return call
+
+
+def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.dim() < 2 or not tensor.is_floating_point():
+            raise ValueError(
+                f"{name} must be a floating-point tensor (..., length, features), "
+                f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
+            )
+        if tensor.dtype != query.dtype or tensor.device != query.device:
+            raise ValueError(
+                f"query, key and value must share dtype and device, got {query.dtype} on {query.device} "
+                f"and {name} {tensor.dtype} on {tensor.device}"
+            )
+    if query.shape[-1] != key.shape[-1] or query.shape[-1] == 0:
+        raise ValueError(f"query and key need the same width, at least 1: {query.shape[-1]}, {key.shape[-1]}")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"key and value need the same length: {key.shape[-2]}, {value.shape[-2]}")
+
+
+def _repeat_heads(query: Tensor, tensor: Tensor) -> Tensor:
+    """Grouped-query attention: one key head serves a group of consecutive query heads."""
+    if query.dim() < 3 or tensor.dim() < 3 or query.shape[-3] % tensor.shape[-3]:
+        raise ValueError(
+            "enable_gqa needs (..., heads, length, features) with the number of query heads a multiple "
+            f"of the key heads, got shapes {tuple(query.shape)} and {tuple(tensor.shape)}"
+        )
+    return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], dim=-3)
+
+
+def _broadcast(*shapes: Sequence[int]) -> torch.Size:
+    return torch.Size(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]
+
+
+def _check_shapes(call: AttentionCall) -> None:
+    try:
+        batch_shape = call.batch_shape
+    except RuntimeError:
+        shapes = [tuple(tensor.shape) for tensor in (call.query, call.key, call.value)]
+        raise ValueError(f"leading dimensions of query, key and value do not broadcast: {shapes}") from None
+    if call.mask is None:
+        return
+    if call.mask.dtype != torch.bool:
+        raise TypeError(f"mask must be bool (True = may attend), got {call.mask.dtype}")
+    full_shape = (*batch_shape, call.query.shape[-2], call.key.shape[-2])
+    try:
+        fits = _broadcast(call.mask.shape, full_shape) == torch.Size(full_shape)
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"mask of shape {tuple(call.mask.shape)} does not broadcast to {full_shape}")

@@ -1,0 +1,39 @@
+"""The known patterns by name, and the way from text to pattern."""
+
+import re
+
+from semfocus.mechanisms.global_tokens import WithGlobals
+from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
+from semfocus.mechanisms.input_dependent import BottomK, TopK
+from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.top_p import TopP
+from semfocus.notation import read
+
+PATTERNS: dict[str, type[Pattern]] = {
+    cls.name: cls for cls in (Full, Banded, BlockLocal, TopK, BottomK, Random, TopP)
+}
+
+_GLOBALS = re.compile(r"(?P<base>.*?)\s*\+\s*G(?P<num>-?\d+)\s*\Z", re.DOTALL)
+
+
+def parse_pattern(text: str) -> Pattern:
+    """The pattern that `text` writes, so that parse_pattern(str(pattern)) == pattern.
+
+    >>> parse_pattern("block_local(5)+G1")
+    WithGlobals(base=BlockLocal(size=5), num_globals=1)
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"a pattern is written as text such as 'top_k(5)', got {text!r}")
+    globals_added = _GLOBALS.match(text)
+    if globals_added:
+        return WithGlobals(parse_pattern(globals_added["base"]), int(globals_added["num"]))
+    return read(text, PATTERNS, "pattern")
+
+
+def register_pattern(cls: type[Pattern]) -> type[Pattern]:
+    """Make a user's own pattern known by its name, for specs and the command line."""
+    known = PATTERNS.get(cls.name)
+    if known is not None and known.__qualname__ != cls.__qualname__:
+        raise ValueError(f"the pattern name {cls.name!r} is taken by {known.__name__}")
+    PATTERNS[cls.name] = cls
+    return cls

@@ -1,0 +1,45 @@
+"""Patterns that choose keys by their scores: the paper's heavy hitters, and their opposite."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from semfocus.mechanisms.pattern import Family, Pattern, keep_largest
+
+
+@dataclass(frozen=True)
+class TopK(Pattern):
+    """The `k` allowed keys with the highest scores, exactly min(k, allowed), ties to the lowest index.
+
+    >>> TopK(2).keep(torch.tensor([[1.0, 4.0, 4.0, 4.0]]), torch.ones(1, 4, dtype=torch.bool)).int().tolist()
+    [[0, 1, 1, 0]]
+    """
+
+    k: int
+
+    name: ClassVar[str] = "top_k"
+    family: ClassVar[Family] = "input-dependent"
+
+    def validate(self) -> None:
+        self.require_at_least("k", 1)
+
+    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        return keep_largest(scores, allowed, self.k)
+
+
+@dataclass(frozen=True)
+class BottomK(Pattern):
+    """The `k` allowed keys with the lowest scores: a control, input-dependent but no heavy hitters."""
+
+    k: int
+
+    name: ClassVar[str] = "bottom_k"
+    family: ClassVar[Family] = "control"
+
+    def validate(self) -> None:
+        self.require_at_least("k", 1)
+
+    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        return keep_largest(-scores, allowed, self.k)

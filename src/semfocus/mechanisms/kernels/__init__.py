@@ -1,0 +1,1 @@
+"""Fast implementations, each proved equal to the reference."""

@@ -1,0 +1,77 @@
+"""The definition of attention under a pattern: dense, slow, obvious, differentiable twice.
+
+In this order: scores; what is allowed; what the pattern keeps of it; softmax over the kept; dropout;
+sum of the kept values. Every faster implementation is tested against this file.
+"""
+
+import torch
+from torch import Tensor
+
+from semfocus.mechanisms.call import AttentionCall, AttentionInfo
+
+
+def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
+    """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way."""
+    query, key, value = (_at_least_float32(tensor) for tensor in (call.query, call.key, call.value))
+    allowed = call.allowed()
+
+    scores = (_scores(query, key) * call.scale).masked_fill(~allowed, -torch.inf)
+    scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
+    with torch.no_grad():
+        kept = call.pattern.keep(scores, allowed, call.generator)
+        has_nan = (scores.isnan() & allowed).any(-1, keepdim=True)
+
+    weights = _softmax_over_kept(scores, kept)
+    # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
+    weights = weights.masked_fill(has_nan & kept, torch.nan)
+    output = _sum_of_kept(_drop(weights, call.dropout, call.generator), kept, value)
+    return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
+
+
+def _at_least_float32(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _scores(query: Tensor, key: Tensor) -> Tensor:
+    """All products of queries and keys.
+
+    Entries that are not finite enter the scores but not the product that gradients flow through: in
+    the backward pass 0 * NaN would be NaN for queries that may not even see such a key. The product
+    runs on the same shapes either way, so a NaN that nobody may see changes no bit anywhere.
+    """
+    scores = _finite(query) @ _finite(key).transpose(-2, -1)
+    if not (query.isfinite().all() and key.isfinite().all()):
+        with torch.no_grad():
+            exact = query @ key.transpose(-2, -1)
+        scores = torch.where(exact.isfinite(), scores, exact)
+    return scores
+
+
+def _softmax_over_kept(scores: Tensor, kept: Tensor) -> Tensor:
+    """Softmax over the kept keys of each row; exactly 0 elsewhere, and in a row that keeps nothing."""
+    nothing_kept = ~kept.any(-1, keepdim=True)
+    visible = scores.masked_fill(~kept, -torch.inf).masked_fill(nothing_kept, 0.0)
+    return visible.softmax(-1).masked_fill(~kept, 0.0)
+
+
+def _drop(weights: Tensor, probability: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout by an explicit generator: F.dropout takes none, and stays on in evaluation by default."""
+    if probability == 0.0:
+        return weights
+    source = generator.device if generator is not None else weights.device
+    survive = torch.rand(weights.shape, generator=generator, device=source) >= probability
+    return weights * (survive.to(weights.device, weights.dtype) / (1.0 - probability))
+
+
+def _sum_of_kept(weights: Tensor, kept: Tensor, value: Tensor) -> Tensor:
+    """Weighted sum of the kept values; a value that is not kept never enters, not even as 0 * NaN."""
+    output = weights @ _finite(value)
+    not_finite = ~value.isfinite()
+    if not_finite.any():
+        touched = kept.to(weights.dtype) @ not_finite.to(weights.dtype) > 0
+        output = output + torch.zeros_like(output).masked_fill(touched, torch.nan)
+    return output
+
+
+def _finite(tensor: Tensor) -> Tensor:
+    return tensor.masked_fill(~tensor.isfinite(), 0.0)

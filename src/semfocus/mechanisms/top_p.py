@@ -1,0 +1,37 @@
+"""Top-p: the smallest set of keys whose softmax mass reaches p."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from semfocus.mechanisms.pattern import Family, Pattern
+
+
+@dataclass(frozen=True)
+class TopP(Pattern):
+    """Keys in the order of their scores (ties to the lowest index) until their mass reaches `p`.
+
+    >>> scores = torch.tensor([[0.5, 0.3, 0.2]]).log()
+    >>> TopP(0.7).keep(scores, torch.ones(1, 3, dtype=torch.bool)).int().tolist()
+    [[1, 1, 0]]
+    """
+
+    p: float
+
+    name: ClassVar[str] = "top_p"
+    family: ClassVar[Family] = "input-dependent"
+
+    def validate(self) -> None:
+        if not 0.0 < self.p <= 1.0:
+            raise ValueError(f"top_p: p must be above 0 and at most 1, got {self.p}")
+
+    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        if self.p == 1.0:  # a rounded sum may reach 1 before the last key
+            return allowed
+        ranked, order = scores.masked_fill(~allowed, -torch.inf).sort(dim=-1, descending=True, stable=True)
+        mass = ranked.softmax(-1)
+        mass_before = mass.cumsum(-1) - mass
+        kept = torch.zeros_like(ranked, dtype=torch.bool).scatter(-1, order, mass_before < self.p)
+        return kept & allowed
