@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 _CALL = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<arguments>[^()]*)\))?\s*\Z")
 _INTEGER = re.compile(r"[+-]?\d+\Z")
@@ -17,7 +17,7 @@ class Notation:
     name when it differs from its default False, and left out otherwise.
     """
 
-    name: ClassVar[str]
+    name: str
 
     def __post_init__(self) -> None:
         for field, expected in _fields_of(type(self)).items():

@@ -106,7 +106,7 @@ def _repeat_heads(query: Tensor, tensor: Tensor) -> Tensor:
 
 
 def _broadcast(*shapes: Sequence[int]) -> torch.Size:
-    return torch.Size(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]
+    return torch.Size(torch.broadcast_shapes(*shapes))
 
 
 def _check_shapes(call: AttentionCall) -> None:

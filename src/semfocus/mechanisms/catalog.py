@@ -13,6 +13,8 @@ PATTERNS: dict[str, type[Pattern]] = {
     cls.name: cls for cls in (Full, Banded, BlockLocal, TopK, BottomK, Random, TopP)
 }
 
+BUILT_IN = frozenset(PATTERNS)
+
 _GLOBALS = re.compile(r"(?P<base>.*?)\s*\+\s*G(?P<num>-?\d+)\s*\Z", re.DOTALL)
 
 
@@ -32,8 +34,7 @@ def parse_pattern(text: str) -> Pattern:
 
 def register_pattern(cls: type[Pattern]) -> type[Pattern]:
     """Make a user's own pattern known by its name, for specs and the command line."""
-    known = PATTERNS.get(cls.name)
-    if known is not None and known.__qualname__ != cls.__qualname__:
-        raise ValueError(f"the pattern name {cls.name!r} is taken by {known.__name__}")
+    if cls.name in BUILT_IN:
+        raise ValueError(f"the pattern name {cls.name!r} is taken by a built-in pattern; choose another")
     PATTERNS[cls.name] = cls
     return cls

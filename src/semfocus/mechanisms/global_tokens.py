@@ -1,7 +1,6 @@
 """Global tokens: the last positions attend to everything, and everything attends to them."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,7 +19,7 @@ class WithGlobals(Pattern):
     base: Pattern
     num_globals: int
 
-    name: ClassVar[str] = "with_globals"
+    name = "with_globals"
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Pattern):

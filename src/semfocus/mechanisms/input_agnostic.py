@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,7 +12,7 @@ from semfocus.mechanisms.pattern import Family, Pattern, keep_largest, query_pos
 class InputAgnostic(Pattern):
     """A pattern of positions only: its method does not even receive the scores."""
 
-    family: ClassVar[Family] = "input-agnostic"
+    family: Family = "input-agnostic"
 
     def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.keep_positions(allowed)
@@ -27,8 +26,8 @@ class InputAgnostic(Pattern):
 class Full(InputAgnostic):
     """Every allowed key: the baseline."""
 
-    name: ClassVar[str] = "full"
-    family: ClassVar[Family] = "full"
+    name = "full"
+    family = "full"
 
     def keep_positions(self, allowed: Tensor) -> Tensor:
         return allowed
@@ -49,7 +48,7 @@ class Banded(InputAgnostic):
 
     width: int
 
-    name: ClassVar[str] = "banded"
+    name = "banded"
 
     def validate(self) -> None:
         self.require_at_least("width", 1)
@@ -71,7 +70,7 @@ class BlockLocal(InputAgnostic):
 
     size: int
 
-    name: ClassVar[str] = "block_local"
+    name = "block_local"
 
     def validate(self) -> None:
         self.require_at_least("size", 1)
@@ -94,8 +93,8 @@ class Random(Pattern):
     k: int
     fixed: bool = False
 
-    name: ClassVar[str] = "random"
-    family: ClassVar[Family] = "control"
+    name = "random"
+    family = "control"
 
     def validate(self) -> None:
         self.require_at_least("k", 1)

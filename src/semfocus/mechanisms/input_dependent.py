@@ -1,12 +1,11 @@
 """Patterns that choose keys by their scores: the paper's heavy hitters, and their opposite."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Family, Pattern, keep_largest
+from semfocus.mechanisms.pattern import Pattern, keep_largest
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,8 @@ class TopK(Pattern):
 
     k: int
 
-    name: ClassVar[str] = "top_k"
-    family: ClassVar[Family] = "input-dependent"
+    name = "top_k"
+    family = "input-dependent"
 
     def validate(self) -> None:
         self.require_at_least("k", 1)
@@ -35,8 +34,8 @@ class BottomK(Pattern):
 
     k: int
 
-    name: ClassVar[str] = "bottom_k"
-    family: ClassVar[Family] = "control"
+    name = "bottom_k"
+    family = "control"
 
     def validate(self) -> None:
         self.require_at_least("k", 1)

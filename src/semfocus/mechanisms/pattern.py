@@ -1,7 +1,7 @@
 """What a pattern is: a value that says which of the allowed keys each query keeps."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ class Pattern(Notation, ABC):
     position Lk - Lq + i. `keep` runs without gradients: the selection is piecewise constant.
     """
 
-    family: ClassVar[Family]
+    family: Family
 
     def global_tokens(self) -> int:
         """How many global tokens the pattern wants at the end of the sequence."""

@@ -1,12 +1,11 @@
 """Top-p: the smallest set of keys whose softmax mass reaches p."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Family, Pattern
+from semfocus.mechanisms.pattern import Pattern
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class TopP(Pattern):
 
     p: float
 
-    name: ClassVar[str] = "top_p"
-    family: ClassVar[Family] = "input-dependent"
+    name = "top_p"
+    family = "input-dependent"
 
     def validate(self) -> None:
         if not 0.0 < self.p <= 1.0:

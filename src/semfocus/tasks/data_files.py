@@ -1,0 +1,123 @@
+"""Reading and writing labelled sequences: CSV, TSV (`Source<TAB>Target`) and JSONL."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+SEQUENCE_NAMES = ("sequence", "tokens", "text", "source", "input")
+LABEL_NAMES = ("label", "target", "class")
+SPLIT_NAMES = {
+    "train": "train",
+    "held_out": "held_out",
+    "held-out": "held_out",
+    "test": "held_out",
+    "validation": "held_out",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One labelled sequence and the line it came from; `split` is "train", "held_out" or ""."""
+
+    line: int
+    symbols: tuple[str, ...]
+    label: str
+    split: str
+
+    def without(self, symbols: Iterable[str]) -> "Row":
+        """The row less some symbols."""
+        return replace(self, symbols=tuple(each for each in self.symbols if each not in symbols))
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file by its ending; an error names the line."""
+    readers = {".csv": _read_table, ".tsv": _read_table, ".jsonl": _read_jsonl}
+    if path.suffix.lower() not in readers:
+        raise ValueError(f"{path}: the ending must be one of {', '.join(readers)}")
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    empty = True
+    try:
+        for line, fields in readers[path.suffix.lower()](path):
+            yield _row(path, line, fields)
+            empty = False
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    if empty:
+        raise ValueError(f"{path}: has no rows")
+
+
+def _read_table(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, dialect)
+        header = [name.strip().lower() for name in next(reader, [])]
+        _column(path, 1, dict.fromkeys(header), SEQUENCE_NAMES, "sequence")
+        _column(path, 1, dict.fromkeys(header), LABEL_NAMES, "label")
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise ValueError(
+                    f"{path}, line {reader.line_num}: {len(cells)} cells where the header has {len(header)}"
+                )
+            yield reader.line_num, dict(zip(header, cells, strict=True))
+
+
+def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open(path, encoding="utf-8") as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            try:
+                fields = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}, line {line}: not JSON ({error.msg})") from None
+            if not isinstance(fields, dict):
+                raise ValueError(f"{path}, line {line}: expected a JSON object, got {text.strip()[:40]}")
+            yield line, {name.lower(): value for name, value in fields.items()}
+
+
+def _row(path: Path, line: int, fields: dict[str, Any]) -> Row:
+    sequence = _column(path, line, fields, SEQUENCE_NAMES, "sequence")
+    label = _column(path, line, fields, LABEL_NAMES, "label")
+    symbols = sequence.split() if isinstance(sequence, str) else sequence
+    if not isinstance(symbols, list) or not symbols:
+        raise ValueError(f"{path}, line {line}: the sequence must be symbols separated by spaces, or a list")
+    if not all(isinstance(symbol, str | int) and str(symbol).strip() for symbol in symbols):
+        raise ValueError(f"{path}, line {line}: symbols must be words or integers, got {symbols!r}"[:200])
+    if isinstance(label, dict | list | None) or str(label).strip() == "":
+        raise ValueError(f"{path}, line {line}: the label is missing or not a single value: {label!r}")
+    split = str(fields.get("split", "")).strip().lower()
+    if split and split not in SPLIT_NAMES:
+        raise ValueError(f"{path}, line {line}: split must be train or held_out, got {split!r}")
+    return Row(line, tuple(map(str, symbols)), str(label).strip(), SPLIT_NAMES.get(split, ""))
+
+
+def _column(path: Path, line: int, fields: dict[str, Any], names: tuple[str, ...], what: str) -> Any:
+    name = next((each for each in names if each in fields), None)
+    if name is None:
+        found = ", ".join(fields) or "nothing"
+        raise ValueError(f"{path}, line {line}: no {what} column (one of {', '.join(names)}); found {found}")
+    return fields[name]
+
+
+def write_rows(path: Path, rows: Iterable[tuple[str, str]]) -> None:
+    """(sequence, label) pairs, by the file's ending; TSV is the benchmark's `Source<TAB>Target`."""
+    suffix = path.suffix.lower()
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        if suffix == ".jsonl":
+            for sequence, label in rows:
+                file.write(json.dumps({"sequence": sequence, "label": label}) + "\n")
+        elif suffix == ".csv":
+            writer = csv.writer(file)
+            writer.writerow(["sequence", "label"])
+            writer.writerows(rows)
+        elif suffix == ".tsv":
+            file.write("Source\tTarget\n")
+            file.writelines(f"{sequence}\t{label}\n" for sequence, label in rows)
+        else:
+            raise ValueError(f"{path}: the ending must be one of .csv, .tsv, .jsonl")
