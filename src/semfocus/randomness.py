@@ -25,3 +25,16 @@ def stream(seed: int, name: str, step: int = 0, device: torch.device | str = "cp
     generator = torch.Generator(device)
     generator.manual_seed(derive_seed(seed, name, step))
     return generator
+
+
+def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
+    """Dropout by an explicit generator: zero each entry with this probability and rescale the others.
+
+    It has no training flag: whoever calls it decides. (F.dropout takes no generator, and stays on in
+    evaluation unless told otherwise.)
+    """
+    if probability == 0.0:
+        return tensor
+    source = generator.device if generator is not None else tensor.device
+    survive = torch.rand(tensor.shape, generator=generator, device=source) >= probability
+    return tensor * (survive.to(tensor.device, tensor.dtype) / (1.0 - probability))

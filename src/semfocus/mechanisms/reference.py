@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.call import AttentionCall, AttentionInfo
+from semfocus.randomness import drop
 
 
 def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
@@ -24,7 +25,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     weights = _softmax_over_kept(scores, kept)
     # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
     weights = weights.masked_fill(has_nan & kept, torch.nan)
-    output = _sum_of_kept(_drop(weights, call.dropout, call.generator), kept, value)
+    output = _sum_of_kept(drop(weights, call.dropout, call.generator), kept, value)
     return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
 
 
@@ -52,15 +53,6 @@ def _softmax_over_kept(scores: Tensor, kept: Tensor) -> Tensor:
     nothing_kept = ~kept.any(-1, keepdim=True)
     visible = scores.masked_fill(~kept, -torch.inf).masked_fill(nothing_kept, 0.0)
     return visible.softmax(-1).masked_fill(~kept, 0.0)
-
-
-def _drop(weights: Tensor, probability: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout by an explicit generator: F.dropout takes none, and stays on in evaluation by default."""
-    if probability == 0.0:
-        return weights
-    source = generator.device if generator is not None else weights.device
-    survive = torch.rand(weights.shape, generator=generator, device=source) >= probability
-    return weights * (survive.to(weights.device, weights.dtype) / (1.0 - probability))
 
 
 def _sum_of_kept(weights: Tensor, kept: Tensor, value: Tensor) -> Tensor:

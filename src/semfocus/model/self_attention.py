@@ -1,0 +1,73 @@
+"""Self-attention under a pattern, with separate projections or the paper's joint score matrix."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from semfocus.mechanisms import ObservableAttention
+from semfocus.model.config import ModelConfig
+
+
+class SelfAttention(ObservableAttention):
+    """Query, key, value and output maps with biases; every head has the full width d_model."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.num_heads * config.d_model
+        self.query = nn.Linear(config.d_model, width)
+        self.key = nn.Linear(config.d_model, width)
+        self.value = nn.Linear(config.d_model, width)
+        self.out = nn.Linear(width, config.d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
+        """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to."""
+        mixed = self.attend(
+            x,
+            self._split(self.query(x)),
+            self._split(self.key(x)),
+            self._split(self.value(x)),
+            self.config.pattern,
+            mask=mask,
+            scale=self.config.inverse_temperature / math.sqrt(self.config.d_model),
+            dropout=attention_dropout(self),
+            generator=generator,
+        )
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(batch, length, heads * d_model) -> (batch, heads, length, d_model)"""
+        return x.unflatten(2, (self.config.num_heads, self.config.d_model)).transpose(1, 2)
+
+
+class JointSelfAttention(ObservableAttention):
+    """The paper's own block: score of key j for query i is x_j' W x_i; values V x_j; no biases, scale 1."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.score = nn.Linear(config.d_model, config.d_model, bias=False)
+        self.value = nn.Linear(config.d_model, config.d_model, bias=False)
+
+    def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
+        """As in SelfAttention, with one head."""
+        mixed = self.attend(
+            x,
+            self.score(x).unsqueeze(1),
+            x.unsqueeze(1),
+            self.value(x).unsqueeze(1),
+            self.config.pattern,
+            mask=mask,
+            scale=self.config.inverse_temperature,
+            dropout=attention_dropout(self),
+            generator=generator,
+        )
+        return mixed.squeeze(1)
+
+
+def attention_dropout(module: SelfAttention | JointSelfAttention) -> float:
+    """Off in evaluation, unless the authors' released behaviour is asked for."""
+    config = module.config
+    active = module.training or config.attention_dropout_in_evaluation
+    return config.dropout if active else 0.0

@@ -1,0 +1,66 @@
+"""Typed, frozen settings that refuse unknown keys, and those of a model's architecture."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from semfocus.notation import did_you_mean
+
+
+class Settings(BaseModel):
+    """Base of all settings: strict types, no unknown keys, no change after construction."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for key in values:
+                if key not in cls.model_fields:
+                    known = ", ".join(cls.model_fields)
+                    raise ValueError(
+                        f"unknown key {key!r}{did_you_mean(str(key), cls.model_fields)}; known: {known}"
+                    )
+        return values
+
+
+class GroupFactors(Settings):
+    """One factor for each group of parameters; 1 leaves it as it is."""
+
+    embedding: float = Field(1.0, ge=0)
+    query_key: float = Field(1.0, ge=0)
+    value_out: float = Field(1.0, ge=0)
+    mlp: float = Field(1.0, ge=0)
+    readout: float = Field(1.0, ge=0)
+
+
+class ModelSettings(Settings):
+    """The architecture, apart from what the task and the pattern decide.
+
+    The last four fields reproduce the authors' released code; see docs/deviations.md.
+    """
+
+    d_model: int = Field(64, ge=1)
+    d_mlp: int = Field(64, ge=1)
+    num_blocks: int = Field(5, ge=1)
+    num_heads: int = Field(1, ge=1)
+    activation: Literal["relu", "gelu", "mish"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    projections: Literal["separate", "joint"] = "separate"
+    inverse_temperature: float = Field(1.0, gt=0)
+    dropout: float = Field(0.01, ge=0, lt=1)
+    layer_norm_eps: float = Field(1e-5, ge=0)
+    initial_scale: GroupFactors = GroupFactors()
+    attention_dropout_in_evaluation: bool = False
+    padding_takes_part: bool = False
+    pad_to_multiple: int = Field(1, ge=1)
+    first_norm_eps: float | None = Field(None, ge=0)
+
+    @model_validator(mode="after")
+    def _joint_has_one_head(self) -> "ModelSettings":
+        if self.projections == "joint" and self.num_heads != 1:
+            raise ValueError(f"projections='joint' has one head, got num_heads={self.num_heads}")
+        return self
