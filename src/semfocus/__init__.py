@@ -1,7 +1,8 @@
 """Semantic focus: attention that keeps the highest-scoring keys, and tools to see why it learns faster."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from semfocus.lazy import lazy_exports
 
 __version__ = "0.1.0"
 
@@ -41,12 +42,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Lazy, so that `semfocus --help` need not wait for torch.
-    if name in __all__:
-        return getattr(import_module("semfocus.mechanisms"), name)
-    raise AttributeError(f"module 'semfocus' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+# Lazy, so that `semfocus --help` need not wait for torch.
+__getattr__, __dir__ = lazy_exports(__name__, dict.fromkeys(__all__, "semfocus.mechanisms"))

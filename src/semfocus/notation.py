@@ -98,7 +98,8 @@ def _number(word: str, text: str, kind: str, cls: type) -> int | float:
 
 def signature(cls: type[Notation]) -> str:
     """How a value of this class is written, with field names for values: `random(k[,fixed])`."""
-    words = [f"[{field}]" if hint is bool else field for field, hint in _fields_of(cls).items()]
+    optional = {field.name for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}  # type: ignore[arg-type]
+    words = [f"[{field}]" if field in optional else field for field in _fields_of(cls)]
     return f"{cls.name}({','.join(words)})".replace(",[", "[,") if words else cls.name
 
 

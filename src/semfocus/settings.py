@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from semfocus.notation import did_you_mean
 
@@ -25,6 +25,18 @@ class Settings(BaseModel):
                         f"unknown key {key!r}{did_you_mean(str(key), cls.model_fields)}; known: {known}"
                     )
         return values
+
+
+def explain(error: ValidationError) -> str:
+    """A pydantic error as one line: which key, what is wrong, what was given."""
+    problems = []
+    for each in error.errors():
+        key = ".".join(map(str, each["loc"]))
+        message = each["msg"].removeprefix("Value error, ")
+        given = "" if isinstance(each["input"], dict) else f", got {each['input']!r}"
+        given = "" if each["type"] == "value_error" else given
+        problems.append(f"{key}: {message}{given}" if key else f"{message}{given}")
+    return "; ".join(problems)
 
 
 class GroupFactors(Settings):

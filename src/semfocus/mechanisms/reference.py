@@ -20,11 +20,11 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
     with torch.no_grad():
         kept = call.pattern.keep(scores, allowed, call.generator)
-        has_nan = (scores.isnan() & allowed).any(-1, keepdim=True)
 
     weights = _softmax_over_kept(scores, kept)
-    # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
-    weights = weights.masked_fill(has_nan & kept, torch.nan)
+    if scores.detach().sum().isnan():
+        # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
+        weights = weights.masked_fill(scores.isnan().any(-1, keepdim=True) & kept, torch.nan)
     output = _sum_of_kept(drop(weights, call.dropout, call.generator), kept, value)
     return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
 
@@ -40,12 +40,12 @@ def _scores(query: Tensor, key: Tensor) -> Tensor:
     the backward pass 0 * NaN would be NaN for queries that may not even see such a key. The product
     runs on the same shapes either way, so a NaN that nobody may see changes no bit anywhere.
     """
+    if _surely_finite(query) and _surely_finite(key):
+        return query @ key.transpose(-2, -1)
     scores = _finite(query) @ _finite(key).transpose(-2, -1)
-    if not (query.isfinite().all() and key.isfinite().all()):
-        with torch.no_grad():
-            exact = query @ key.transpose(-2, -1)
-        scores = torch.where(exact.isfinite(), scores, exact)
-    return scores
+    with torch.no_grad():
+        exact = query @ key.transpose(-2, -1)
+    return torch.where(exact.isfinite(), scores, exact)
 
 
 def _softmax_over_kept(scores: Tensor, kept: Tensor) -> Tensor:
@@ -57,13 +57,17 @@ def _softmax_over_kept(scores: Tensor, kept: Tensor) -> Tensor:
 
 def _sum_of_kept(weights: Tensor, kept: Tensor, value: Tensor) -> Tensor:
     """Weighted sum of the kept values; a value that is not kept never enters, not even as 0 * NaN."""
+    if _surely_finite(value):
+        return weights @ value
+    touched = kept.to(weights.dtype) @ (~value.isfinite()).to(weights.dtype) > 0
     output = weights @ _finite(value)
-    not_finite = ~value.isfinite()
-    if not_finite.any():
-        touched = kept.to(weights.dtype) @ not_finite.to(weights.dtype) > 0
-        output = output + torch.zeros_like(output).masked_fill(touched, torch.nan)
-    return output
+    return output + torch.zeros_like(output).masked_fill(touched, torch.nan)
 
 
 def _finite(tensor: Tensor) -> Tensor:
     return tensor.masked_fill(~tensor.isfinite(), 0.0)
+
+
+def _surely_finite(tensor: Tensor) -> bool:
+    """One cheap look: whatever is not finite shows in the sum (as does an overflow, which harms nothing)."""
+    return bool(tensor.detach().sum().isfinite())

@@ -44,31 +44,43 @@ def read_rows(path: Path) -> Iterator[Row]:
         for line, fields in readers[path.suffix.lower()](path):
             yield _row(path, line, fields)
             empty = False
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except UnicodeDecodeError:
+        raise ValueError(_not_utf8(path)) from None
     if empty:
         raise ValueError(f"{path}: has no rows")
+
+
+def _not_utf8(path: Path) -> str:
+    """Where the text breaks: looked up in the whole file, as a reader's own error counts from its last block."""
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return f"{path}, line {line}: not UTF-8 text ({error.reason})"
+    return f"{path}: changed while it was read"
 
 
 def _read_table(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
     with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, dialect)
-        header = [name.strip().lower() for name in next(reader, [])]
-        _column(path, 1, dict.fromkeys(header), SEQUENCE_NAMES, "sequence")
-        _column(path, 1, dict.fromkeys(header), LABEL_NAMES, "label")
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise ValueError(
-                    f"{path}, line {reader.line_num}: {len(cells)} cells where the header has {len(header)}"
-                )
-            yield reader.line_num, dict(zip(header, cells, strict=True))
+        reader = csv.reader(file, dialect, strict=True)  # a quote left open is an error
+        try:
+            header = [name.strip().lower() for name in next(reader, [])]
+            _column(path, 1, dict.fromkeys(header), SEQUENCE_NAMES, "sequence")
+            _column(path, 1, dict.fromkeys(header), LABEL_NAMES, "label")
+            for cells in reader:
+                if cells and len(cells) != len(header):
+                    found = f"{len(cells)} cells where the header has {len(header)}"
+                    raise ValueError(f"{path}, line {reader.line_num}: {found}")
+                if cells:
+                    yield reader.line_num, dict(zip(header, cells, strict=True))
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8-sig") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():
                 continue
@@ -87,11 +99,11 @@ def _row(path: Path, line: int, fields: dict[str, Any]) -> Row:
     symbols = sequence.split() if isinstance(sequence, str) else sequence
     if not isinstance(symbols, list) or not symbols:
         raise ValueError(f"{path}, line {line}: the sequence must be symbols separated by spaces, or a list")
-    if not all(isinstance(symbol, str | int) and str(symbol).strip() for symbol in symbols):
+    if not all(isinstance(symbol, str | int) and len(str(symbol).split()) == 1 for symbol in symbols):
         raise ValueError(f"{path}, line {line}: symbols must be words or integers, got {symbols!r}"[:200])
     if isinstance(label, dict | list | None) or str(label).strip() == "":
         raise ValueError(f"{path}, line {line}: the label is missing or not a single value: {label!r}")
-    split = str(fields.get("split", "")).strip().lower()
+    split = str(fields.get("split") or "").strip().lower()
     if split and split not in SPLIT_NAMES:
         raise ValueError(f"{path}, line {line}: split must be train or held_out, got {split!r}")
     return Row(line, tuple(map(str, symbols)), str(label).strip(), SPLIT_NAMES.get(split, ""))
@@ -117,7 +129,8 @@ def write_rows(path: Path, rows: Iterable[tuple[str, str]]) -> None:
             writer.writerow(["sequence", "label"])
             writer.writerows(rows)
         elif suffix == ".tsv":
-            file.write("Source\tTarget\n")
-            file.writelines(f"{sequence}\t{label}\n" for sequence, label in rows)
+            writer = csv.writer(file, csv.excel_tab, lineterminator="\n")
+            writer.writerow(["Source", "Target"])
+            writer.writerows(rows)
         else:
             raise ValueError(f"{path}: the ending must be one of .csv, .tsv, .jsonl")

@@ -1,6 +1,7 @@
 """A user's own data as a task: labelled sequences from a CSV, TSV or JSONL file."""
 
 import hashlib
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,8 +28,8 @@ class FileTask(Task):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.digest = file_digest(path)
         rows = list(read_rows(path))
+        self.digest = file_digest(path)
         symbols = {symbol for row in rows for symbol in row.symbols}
         listops = set(ListOps.symbols)
         if symbols & listops - set("0123456789]") and symbols <= listops | set(_BENCHMARK_BRACKETS):
@@ -115,6 +116,7 @@ def file_digest(path: Path) -> str:
 def _natural(word: str) -> tuple[bool, float, str]:
     """Numbers first and by value, then words."""
     try:
-        return (False, float(word), word)
+        value = float(word)
     except ValueError:
-        return (True, 0.0, word)
+        value = math.nan
+    return (True, 0.0, word) if math.isnan(value) else (False, value, word)

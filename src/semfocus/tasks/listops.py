@@ -29,7 +29,7 @@ class ListOps(Task):
     symbols = (*"0123456789", "[MIN", "[MAX", "[MED", "[SM", "]")
     num_classes = 10
     paper_length = (501, 599)
-    chance_accuracy = 0.17
+    chance_accuracy = 0.1615  # class 0: computed exactly by the tests; 0.162 over 200,000 samples
     distinct = True
 
     def allows_length(self, length: int) -> str | None:

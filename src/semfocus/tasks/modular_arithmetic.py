@@ -25,7 +25,11 @@ class ModularArithmetic(Task):
     name = "modular_arithmetic"
     symbols = ("0", "1", "2", "3", "4", "+", "-", "*", "(", ")")
     num_classes = 5
-    chance_accuracy = 0.3
+
+    @property
+    def chance_accuracy(self) -> float:  # type: ignore[override]  # read-only here, nobody sets it
+        """Computed exactly by the tests: a product is 0 more often than a sum."""
+        return 0.2 if self.no_multiplication else 0.2916
 
     def allows_length(self, length: int) -> str | None:
         return at_least(1, length)

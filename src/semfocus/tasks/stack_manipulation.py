@@ -26,7 +26,7 @@ class StackManipulation(Task):
     name = "stack_manipulation"
     symbols = ("0", "1", "pop", "push0", "push1")
     num_classes = 3
-    chance_accuracy = 0.4881  # label_shares(40), computed by the tests too
+    chance_accuracy = 0.4999  # computed exactly by the tests
 
     def allows_length(self, length: int) -> str | None:
         return at_least(2, length)

@@ -98,7 +98,7 @@ class Task(Notation, ABC):
 
 def checked_length(task: Task, length: Length) -> tuple[int, int]:
     """(low, high) of a length or a range, after making sure that the task has sequences there."""
-    values = (length, length) if isinstance(length, int) else tuple(length)
+    values = tuple(length) if isinstance(length, tuple | list) else (length, length)
     if len(values) != 2 or any(type(value) is not int for value in values):
         raise ValueError(f"{task.name}: length must be an integer or a pair (low, high), got {length!r}")
     low, high = values

@@ -1,0 +1,47 @@
+"""Which device computes, with how many threads, and the numerics class that follows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+def resolve_device(name: str) -> torch.device:
+    """`auto` is CUDA where present, then MPS, then the CPU."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {name!r} cannot be used here: {reason}") from None
+    return device
+
+
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Compute with this many threads, then as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def numerics_class(device: torch.device) -> dict[str, Any]:
+    """Inside one class the same spec gives the same bits; across classes, sums may round differently."""
+    return {
+        "torch": torch.__version__,
+        "device": device.type
+        if device.type == "cpu"
+        else torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else device.type,
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }

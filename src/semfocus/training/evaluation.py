@@ -1,0 +1,50 @@
+"""Loss and accuracy of a model on a whole set of samples."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from semfocus.randomness import stream
+from semfocus.tasks import Samples
+
+#: scores (batch x queries x keys) held at once; a function of the length alone, so that resuming
+#: evaluates in the same batches
+_SCORES_AT_ONCE = 2**21
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Mean cross-entropy and share of correct answers."""
+
+    loss: float
+    accuracy: float
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evaluation:
+    """In evaluation mode, in large batches. `seed` and `epoch` feed patterns that are random even then."""
+    was_training = model.training
+    model.eval()
+    length = samples.tokens.shape[1]
+    batch_size = max(1, _SCORES_AT_ONCE // (length * length))
+    padding = padding_of(samples)
+    device = samples.tokens.device
+    loss = torch.zeros((), dtype=torch.float64)
+    correct = 0
+    for batch, rows in enumerate(torch.arange(len(samples), device=device).split(batch_size)):
+        generator = stream(seed, f"evaluation/{batch}", epoch, device)
+        logits = model(
+            samples.tokens[rows], None if padding is None else padding[rows], generator=generator
+        ).float()
+        labels = samples.labels[rows]
+        loss += F.cross_entropy(logits, labels, reduction="sum").double().cpu()
+        correct += int((logits.argmax(-1) == labels).sum())
+    model.train(was_training)
+    return Evaluation(float(loss / len(samples)), correct / len(samples))
+
+
+def padding_of(samples: Samples) -> torch.Tensor | None:
+    """Which tokens are real, or None where all are: a mask that allows everything costs time."""
+    return None if bool(samples.real.all()) else samples.real

@@ -1,0 +1,96 @@
+"""The training loop: it knows no probe and no file, only observers."""
+
+import math
+from collections.abc import Sequence
+from time import perf_counter
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from semfocus.model import Classifier
+from semfocus.randomness import stream
+from semfocus.runs import TrainingSettings
+from semfocus.tasks import Dataset
+from semfocus.training.evaluation import evaluate, padding_of
+from semfocus.training.observers import EpochResult, Observer
+from semfocus.training.optimiser import set_learning_rate
+
+
+class Diverged(Exception):
+    """A loss or gradient is not finite. Raised before the optimiser's step, so the weights are still good."""
+
+
+def train(
+    model: Classifier,
+    optimiser: torch.optim.Optimizer,
+    data: Dataset,
+    settings: TrainingSettings,
+    seed: int,
+    first_epoch: int,
+    observers: Sequence[Observer],
+) -> None:
+    """Train from `first_epoch` (0: evaluate the untrained model first) to the last, telling the observers.
+
+    Every random number comes from a stream named by the seed and the epoch or step, so a run that
+    starts again at an epoch continues exactly as if it had never stopped.
+    """
+    for epoch in range(first_epoch, settings.epochs + 1):
+        started = perf_counter()
+        rate = set_learning_rate(optimiser, settings, epoch)
+        if epoch > 0:
+            _train_epoch(model, optimiser, data, settings, seed, epoch, observers)
+        trained = perf_counter()
+        train_set = evaluate(model, data.train, seed, epoch)
+        held_out = evaluate(model, data.held_out, seed, epoch)
+        if not math.isfinite(train_set.loss + held_out.loss):
+            raise Diverged(f"the loss after epoch {epoch} is not finite")
+        result = EpochResult(
+            epoch=epoch,
+            learning_rate=rate,
+            train_loss=train_set.loss,
+            train_accuracy=train_set.accuracy,
+            held_out_loss=held_out.loss,
+            held_out_accuracy=held_out.accuracy,
+            train_seconds=trained - started,
+            evaluation_seconds=perf_counter() - trained,
+        )
+        for observer in observers:
+            observer.epoch_ended(result)
+        if reached_stop(settings, result.train_accuracy):
+            break
+
+
+def reached_stop(settings: TrainingSettings, train_accuracy: float) -> bool:
+    """Whether the run was asked to stop at this training accuracy."""
+    return settings.stop_at is not None and train_accuracy >= settings.stop_at
+
+
+def _train_epoch(
+    model: Classifier,
+    optimiser: torch.optim.Optimizer,
+    data: Dataset,
+    settings: TrainingSettings,
+    seed: int,
+    epoch: int,
+    observers: Sequence[Observer],
+) -> None:
+    model.train()
+    device = data.train.tokens.device
+    padding = padding_of(data.train)
+    order = torch.randperm(len(data.train), generator=stream(seed, "order", epoch)).to(device)
+    batches = order[: len(order) - settings.drop_samples_per_epoch].split(settings.batch_size)
+    for index, rows in enumerate(batches):
+        step = (epoch - 1) * len(batches) + index
+        noise = stream(seed, "noise", step, device)
+        logits = model(data.train.tokens[rows], None if padding is None else padding[rows], generator=noise)
+        loss = F.cross_entropy(logits, data.train.labels[rows])
+        optimiser.zero_grad()
+        loss.backward()
+        gradient_norm = nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm or math.inf)
+        if not torch.isfinite(loss.detach() + gradient_norm):
+            what = "gradient" if torch.isfinite(loss) else "loss"
+            raise Diverged(f"the {what} is not finite in epoch {epoch}, batch {index + 1}")
+        optimiser.step()
+        for observer in observers:
+            observer.batch_ended(epoch, index + 1, len(batches))

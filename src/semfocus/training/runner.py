@@ -1,0 +1,173 @@
+"""From a spec to a record: train, or continue where an earlier attempt stopped."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from semfocus.model import Classifier, ModelConfig
+from semfocus.runs import RunDirectory, RunSpec, Store
+from semfocus.runs.checkpoints import load_newest, weights_digest
+from semfocus.runs.directory import epoch_rows
+from semfocus.runs.record import Record, as_columns, summarise
+from semfocus.tasks import Dataset, Length, draw_dataset
+from semfocus.training.device import limited_threads, resolve_device
+from semfocus.training.environment import describe_environment
+from semfocus.training.loop import Diverged, reached_stop, train
+from semfocus.training.observers import Observer
+from semfocus.training.optimiser import build_optimiser, restore_optimiser
+from semfocus.training.persistence import CheckpointKeeper, JournalKeeper
+
+
+def run(
+    spec: RunSpec,
+    store: Store,
+    *,
+    observers: Sequence[Observer] = (),
+    device: str = "auto",
+    threads: int = 1,
+    checkpoint_seconds: float = 10.0,
+) -> Record:
+    """The record of a spec: read if the run has ended, else computed from its last checkpoint on.
+
+    A run that diverges is a result (state `diverged`). Any other failure is noted in the journal and
+    raised; calling again continues from the last checkpoint.
+    """
+    directory = store.directory(spec)
+    finished = directory.record()
+    if finished is not None:
+        return finished
+    chosen = resolve_device(device)
+    directory.create(spec.model_dump(mode="json"))
+    with directory.owned(), limited_threads(threads):
+        finished = directory.record()  # another process may have ended it meanwhile
+        if finished is not None:
+            return finished
+        try:
+            return _attempt(spec, directory, list(observers), chosen, checkpoint_seconds)
+        except KeyboardInterrupt:
+            directory.note("interrupted")
+            raise
+        except Exception as error:
+            _note_failure(directory, error)
+            raise
+
+
+def _attempt(
+    spec: RunSpec,
+    directory: RunDirectory,
+    observers: list[Observer],
+    device: torch.device,
+    checkpoint_seconds: float,
+) -> Record:
+    environment = describe_environment(device)
+    directory.write_environment(environment)
+    data = dataset_of(spec)
+    model = build_model(spec).to(device)
+    optimiser = build_optimiser(model, spec.training)
+
+    checkpoint, problems = load_newest(directory.checkpoints, "last")
+    resumed_after = -1
+    if checkpoint is not None:
+        model.load_state_dict(checkpoint.groups["model"])
+        restore_optimiser(optimiser, checkpoint.groups.get("optimiser", {}))
+        resumed_after = checkpoint.epoch
+    directory.note(
+        "attempt", resumed_after=resumed_after, problems=problems, numerics=environment["numerics"]
+    )
+    rows = epoch_rows(directory.events())
+
+    keeper = CheckpointKeeper(
+        directory,
+        model,
+        optimiser,
+        best_accuracy=max((row["held_out_accuracy"] for row in rows), default=-1.0),
+        seconds=checkpoint_seconds,
+    )
+    watchers = [JournalKeeper(directory), keeper, *observers]
+    state, reason = "done", None
+    for observer in observers:
+        observer.run_started(resumed_after + 1, spec.training.epochs)
+    try:
+        if not (rows and reached_stop(spec.training, rows[-1]["train_accuracy"])):
+            on_device = Dataset(data.train.to(device), data.held_out.to(device), data.overlap)
+            train(model, optimiser, on_device, spec.training, spec.seed, resumed_after + 1, watchers)
+    except Diverged as error:
+        state, reason = "diverged", str(error)
+    except KeyboardInterrupt:
+        keeper.save()
+        raise
+    finally:
+        for observer in observers:
+            observer.run_ended()
+    keeper.save()
+    record = _record(spec, directory, data, model, state, reason, environment)
+    directory.write_record(record)
+    return record
+
+
+def _record(
+    spec: RunSpec,
+    directory: RunDirectory,
+    data: Dataset,
+    model: Classifier,
+    state: str,
+    reason: str | None,
+    environment: dict[str, Any],
+) -> Record:
+    events = directory.events()
+    attempts = [event for event in events if event["event"] == "attempt"]
+    rows = epoch_rows(events)
+    return {
+        "run": directory.name,
+        "spec": spec.model_dump(mode="json"),
+        "state": state,
+        "reason": reason,
+        "curve": as_columns(rows),
+        "summary": summarise(rows),
+        "num_parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "num_train": len(data.train),
+        "num_held_out": len(data.held_out),
+        "held_out_overlap": data.overlap,
+        "weights": weights_digest(model.state_dict()) if state == "done" else None,
+        "attempts": len(attempts),
+        "problems": [problem for event in attempts for problem in event["problems"]],
+        "environment": environment,
+    }
+
+
+def _note_failure(directory: RunDirectory, error: Exception) -> None:
+    try:
+        directory.note("failed", kind=type(error).__name__, reason=str(error))
+    except Exception:  # a full disk or a corrupt journal: the error itself matters more
+        error.add_note(f"(could not be noted in the journal of run {directory.name})")
+
+
+def dataset_of(spec: RunSpec) -> Dataset:
+    """The training and held-out samples of a run."""
+    training = spec.training
+    return draw_dataset(
+        spec.task_value, training.num_train, training.num_held_out, training.length, spec.seed
+    )
+
+
+def build_model(spec: RunSpec) -> Classifier:
+    """The untrained model of a run."""
+    return Classifier(model_config(spec), seed=spec.seed)
+
+
+def model_config(spec: RunSpec) -> ModelConfig:
+    """The architecture of the spec with the sizes of its task."""
+    task = spec.task_value
+    return ModelConfig(
+        **spec.model.model_dump(),
+        vocab_size=task.vocab_size,
+        num_classes=task.num_classes,
+        max_length=longest(spec.training.length),
+        pattern=spec.pattern_value,
+    )
+
+
+def longest(length: Length) -> int:
+    """The longest sequence that a length or range allows."""
+    return length if isinstance(length, int) else length[1]
