@@ -1,6 +1,7 @@
 """Random streams named by (run seed, stream name, step), so that resuming needs only the step."""
 
 import hashlib
+import math
 
 import torch
 
@@ -36,5 +37,26 @@ def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | 
     if probability == 0.0:
         return tensor
     source = generator.device if generator is not None else tensor.device
-    survive = torch.rand(tensor.shape, generator=generator, device=source) >= probability
-    return tensor * (survive.to(tensor.device, tensor.dtype) / (1.0 - probability))
+    factor = torch.full((tensor.numel(),), 1.0 / (1.0 - probability), dtype=tensor.dtype, device=source)
+    factor[_successes(tensor.numel(), probability, generator, source)] = 0.0
+    return tensor * factor.view(tensor.shape).to(tensor.device)
+
+
+def _successes(
+    trials: int, probability: float, generator: torch.Generator | None, device: torch.device
+) -> torch.Tensor:
+    """Which of many independent trials succeed, by drawing the gaps between successes.
+
+    That takes one random number a success instead of one a trial: at the usual dropout of 0.01 a
+    hundredth of the work, for exactly the same distribution.
+    """
+    expected = trials * probability
+    enough = int(expected + 6 * math.sqrt(expected) + 10)  # falls short about once in 10^9 calls
+    places = torch.empty(0, dtype=torch.int64, device=device)
+    last = -1
+    while last < trials - 1:
+        gaps = torch.empty(enough, dtype=torch.float64, device=device)
+        more = gaps.geometric_(probability, generator=generator).long().cumsum(0) + last
+        places = torch.cat([places, more])
+        last = int(more[-1])
+    return places[places < trials]

@@ -12,7 +12,7 @@ from semfocus.tasks.task import Task
 class MissingDuplicate(Task):
     """A bit string of length L/2 written twice, with one position overwritten by `?` (token 2).
 
-        0 1 1 0 ? 1   =  0 1 1  twice, the fourth is missing; its twin is the first: 0
+        0 1 1 0 ? 1   =  0 1 1  twice, the fifth is missing; its twin is the second: 1
         0 ? 1 0 1 1   =  0 1 1  twice, the second is missing; its twin is the fifth: 1
 
     >>> MissingDuplicate().label(MissingDuplicate().tokens_of("0 ? 1 0 1 1").unsqueeze(0)).tolist()
