@@ -1,0 +1,19 @@
+"""quick: does top-k learn faster than full attention? Two runs on a small even_pairs setting."""
+
+from semfocus.runs import RunSpec
+from semfocus.studies import grid
+
+QUESTION = "Does attention to the 5 best keys learn faster than full attention?"
+
+
+def specs() -> list[RunSpec]:
+    """Full attention and top_k(5), the same seed, data and order; minutes on one core."""
+    return grid(
+        {
+            "task": "even_pairs",
+            "seed": 153476998,
+            "model": {"num_blocks": 3},
+            "training": {"length": 24, "num_train": 2000, "num_held_out": 1000, "epochs": 30},
+        },
+        pattern=["full", "top_k(5)"],
+    )

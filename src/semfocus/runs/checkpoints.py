@@ -1,0 +1,98 @@
+"""Checkpoints as safetensors files with a manifest written last: a damaged one is detected and passed over."""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors.torch import load, save
+from torch import Tensor
+
+from semfocus.durable import sync_directory
+from semfocus.runs.journal import seal, unseal
+
+Tensors = dict[str, Tensor]
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state after an epoch: named groups of tensors ("model", "optimiser")."""
+
+    epoch: int
+    groups: dict[str, Tensors]
+
+
+class DamagedCheckpoint(Exception):
+    """A checkpoint whose files are not what its manifest says."""
+
+
+def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int) -> None:
+    """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind."""
+    target = parent / f"{kind}-{checkpoint.epoch:06d}"
+    partial = parent / f".{target.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    digests = {}
+    for group, tensors in checkpoint.groups.items():
+        content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+        digests[f"{group}.safetensors"] = hashlib.sha256(content).hexdigest()
+        _write(partial / f"{group}.safetensors", content)
+    _write(partial / _MANIFEST, seal({"epoch": checkpoint.epoch, "files": digests}).encode())
+    sync_directory(partial)
+    if target.exists():  # written by an earlier attempt that reached the same epoch
+        shutil.rmtree(target)
+    os.rename(partial, target)
+    sync_directory(parent)
+    for old in _generations(parent, kind)[keep:]:
+        shutil.rmtree(old)
+
+
+def load_newest(parent: Path, kind: str) -> tuple[Checkpoint | None, list[str]]:
+    """The newest undamaged checkpoint of this kind, and what was wrong with any newer ones."""
+    problems: list[str] = []
+    for path in _generations(parent, kind):
+        try:
+            return load_checkpoint(path), problems
+        except DamagedCheckpoint as error:
+            problems.append(str(error))
+    return None, problems
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Verify every byte against the manifest before reading it as safetensors; nothing is ever unpickled."""
+    try:
+        manifest = unseal((path / _MANIFEST).read_text())
+        groups = {}
+        for name, digest in manifest["files"].items():
+            content = (path / name).read_bytes()
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise DamagedCheckpoint(f"{path.name}: {name} is not the file that was saved")
+            groups[name.removesuffix(".safetensors")] = load(content)
+    except (OSError, ValueError, KeyError) as error:
+        raise DamagedCheckpoint(f"{path.name}: {type(error).__name__}: {error}") from None
+    return Checkpoint(manifest["epoch"], groups)
+
+
+def _generations(parent: Path, kind: str) -> list[Path]:
+    """Checkpoint directories of a kind, newest first."""
+    return sorted(parent.glob(f"{kind}-??????*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def weights_digest(tensors: Tensors) -> str:
+    """One number for all weights, equal only if every bit is."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()[:20]

@@ -1,0 +1,94 @@
+"""The directory of one run: its files, who owns it, and what its journal says so far."""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from semfocus.durable import sync_directory, write_durably
+from semfocus.runs.journal import Event, append, read_journal
+
+FINAL_STATES = ("done", "diverged")
+
+
+class RunBusy(Exception):
+    """Another process is working on this run."""
+
+
+class RunDirectory:
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json: written here and nowhere else."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self._journal = path / "journal.jsonl"
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / "spec.json").exists()
+
+    def create(self, spec: dict[str, Any]) -> None:
+        """Make the directory; doing it again changes nothing."""
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        if not self.exists:
+            self._write_json("spec.json", spec)
+            sync_directory(self.path.parent)
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the run while the block runs; the system lets go of it even if the process is killed."""
+        with open(self.path / "lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunBusy(f"run {self.name} is being worked on by another process") from None
+            yield
+
+    def spec(self) -> dict[str, Any]:
+        return self._read_json("spec.json")
+
+    def environment(self) -> dict[str, Any]:
+        return self._read_json("env.json")
+
+    def write_environment(self, environment: dict[str, Any]) -> None:
+        self._write_json("env.json", environment)
+
+    def note(self, event: str, /, **details: Any) -> None:
+        """Append one event to the journal."""
+        append(self._journal, {"event": event, **details})
+
+    def events(self) -> list[Event]:
+        return read_journal(self._journal)
+
+    def record(self) -> dict[str, Any] | None:
+        """The final record, if the run has ended."""
+        return self._read_json("record.json") if (self.path / "record.json").exists() else None
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        self._write_json("record.json", record)
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        values = json.loads((self.path / name).read_text())
+        assert isinstance(values, dict), self.path / name
+        return values
+
+    def _write_json(self, name: str, values: dict[str, Any]) -> None:
+        text = json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        write_durably(self.path / name, text.encode())
+
+
+def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:
+    """The epochs that count: an attempt that resumed after epoch e replaces what earlier ones said of later epochs."""
+    rows: list[dict[str, Any]] = []
+    for event in events:
+        if event["event"] == "attempt":
+            rows = [row for row in rows if row["epoch"] <= event["resumed_after"]]
+        elif event["event"] == "epoch":
+            rows.append({key: value for key, value in event.items() if key != "event"})
+    return rows

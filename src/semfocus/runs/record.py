@@ -1,0 +1,77 @@
+"""The record of a run: a plain dictionary with its curve, a summary, and where it was computed."""
+
+import hashlib
+import json
+from typing import Any
+
+from semfocus.runs.directory import RunDirectory, epoch_rows
+from semfocus.runs.journal import CorruptJournal
+
+#: training accuracy that counts as converged, as in the paper
+TARGET_ACCURACY = 0.95
+
+Record = dict[str, Any]
+_NOT_THE_RESULT = ("environment", "attempts", "problems", "run")
+
+
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Numbers most people ask for. `epochs_to_target` is None for a run that never got there (censored)."""
+    if not rows:
+        return {}
+    reached = next((row for row in rows if row["train_accuracy"] >= TARGET_ACCURACY), None)
+    last, best = rows[-1], max(rows, key=lambda row: row["held_out_accuracy"])
+    return {
+        "target_accuracy": TARGET_ACCURACY,
+        "epochs_to_target": reached["epoch"] if reached else None,
+        "seconds_to_target": _seconds(rows, reached["epoch"]) if reached else None,
+        "epochs": last["epoch"],
+        "seconds": _seconds(rows, last["epoch"]),
+        "last_train_accuracy": last["train_accuracy"],
+        "last_held_out_accuracy": last["held_out_accuracy"],
+        "best_held_out_accuracy": best["held_out_accuracy"],  # selected on the held-out set
+        "best_epoch": best["epoch"],
+    }
+
+
+def _seconds(rows: list[dict[str, Any]], epoch: int) -> float:
+    """Seconds of training up to the end of an epoch, evaluation not counted."""
+    return sum(row["train_seconds"] for row in rows if row["epoch"] <= epoch)
+
+
+def read_record(directory: RunDirectory) -> Record:
+    """The final record, or for a run that has not ended what its journal says so far (state `unfinished`)."""
+    final = directory.record()
+    if final is not None:
+        return final
+    try:
+        events = directory.events()
+    except CorruptJournal as error:
+        return {"run": directory.name, "spec": directory.spec(), "state": "corrupt", "reason": str(error)}
+    rows = epoch_rows(events)
+    ended = next((event for event in reversed(events) if event["event"] != "epoch"), None)
+    state = {"failed": "failed", "interrupted": "interrupted"}.get(ended["event"] if ended else "", "unfinished")
+    return {
+        "run": directory.name,
+        "spec": directory.spec(),
+        "state": state,
+        "reason": ended.get("reason") if ended else None,
+        "curve": as_columns(rows),
+        "summary": summarise(rows),
+    }
+
+
+def as_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Rows of one shape as lists by name."""
+    return {key: [row[key] for row in rows] for key in (rows[0] if rows else {})}
+
+
+def result_digest(record: Record) -> str:
+    """One number for the result alone: equal for the same run on any machine of one numerics class."""
+    result = {key: value for key, value in record.items() if key not in _NOT_THE_RESULT}
+    return hashlib.sha256(json.dumps(_without_times(result), sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_times(each) for key, each in value.items() if "seconds" not in key}
+    return value

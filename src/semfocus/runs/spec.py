@@ -1,0 +1,122 @@
+"""A run as a value: everything that decides its result, and the digest that names it."""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+
+from semfocus.mechanisms import Pattern, parse_pattern
+from semfocus.runs.paper_settings import paper_model, paper_training
+from semfocus.settings import GroupFactors, ModelSettings, Settings
+from semfocus.tasks import FileTask, Task, checked_length, parse_task
+
+#: raised whenever the same spec would give another result, so that old results are not mistaken for new
+RESULTS_VERSION: Literal[1] = 1
+
+SpecLength = Annotated[
+    int | tuple[int, int],
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
+
+
+class TrainingSettings(Settings):
+    """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code."""
+
+    length: SpecLength
+    num_train: int = Field(5000, ge=1)
+    num_held_out: int = Field(2000, ge=1)
+    epochs: int = Field(ge=0)
+    batch_size: int = Field(25, ge=1)
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    learning_rate: float = Field(gt=0)
+    learning_rate_decay: float = Field(gt=0, le=1)
+    learning_rate_scale: GroupFactors = GroupFactors()
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    clip_norm: float | None = Field(0.5, gt=0)
+    stop_at: float | None = Field(None, gt=0, le=1)
+    drop_samples_per_epoch: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _leaves_samples(self) -> "TrainingSettings":
+        if self.drop_samples_per_epoch >= self.num_train:
+            raise ValueError(f"drop_samples_per_epoch must be below num_train, got {self.drop_samples_per_epoch}")
+        if self.optimiser == "adam" and self.momentum:
+            raise ValueError("momentum belongs to optimiser='sgd'")
+        return self
+
+
+class RunSpec(Settings):
+    """RunSpec(task="even_pairs", pattern="top_k(5)", seed=0, model={...}, training={...}).
+
+    What `model` and `training` leave out is the paper's setting for the task. `data` and `recipe` are
+    digests of the user's data file and recipe file, if any: part of the run's identity, filled in here.
+    """
+
+    task: str
+    pattern: str = "full"
+    seed: int = Field(0, ge=0)
+    model: ModelSettings
+    training: TrainingSettings
+    data: str | None = None
+    recipe: str | None = None
+    results_version: Literal[1] = RESULTS_VERSION
+
+    _task: Task = PrivateAttr()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_the_papers_settings(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(values.get("task"), str):
+            return values
+        task = parse_task(values["task"])
+        filled = dict(values)
+        for key, paper in (
+            ("model", paper_model(task.name)),
+            ("training", {"length": task.paper_length, **paper_training(task.name)}),
+        ):
+            given = values.get(key, {})
+            if isinstance(given, dict):
+                filled[key] = paper | given
+        return filled
+
+    @field_validator("pattern", mode="before")
+    @classmethod
+    def _write_pattern(cls, value: Any) -> str:
+        return str(value if isinstance(value, Pattern) else parse_pattern(value))
+
+    @model_validator(mode="after")
+    def _check_task(self) -> "RunSpec":
+        task = parse_task(self.task)
+        digest = task.digest if isinstance(task, FileTask) else None
+        if self.data not in (None, digest):
+            raise ValueError(f"{self.task}: the file has changed since the run was specified")
+        checked_length(task, self.training.length)
+        # The model is frozen for its users; these are its own finishing touches.
+        object.__setattr__(self, "task", str(task))
+        object.__setattr__(self, "data", digest)
+        self._task = task
+        return self
+
+    @property
+    def task_value(self) -> Task:
+        """The task that `task` writes."""
+        return self._task
+
+    @property
+    def pattern_value(self) -> Pattern:
+        """The pattern that `pattern` writes."""
+        return parse_pattern(self.pattern)
+
+    def canonical(self) -> str:
+        """The spec as one line of JSON with sorted keys; a data file counts by its content, not its path."""
+        values = self.model_dump(mode="json")
+        if self.data is not None:
+            values["task"] = "file"
+        return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """The name of the run: equal specs, equal names."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()[:20]

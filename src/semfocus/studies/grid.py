@@ -1,0 +1,37 @@
+"""A study is a list of specs; `grid` writes the list."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from semfocus.runs import RunSpec
+
+
+def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
+    """One spec for every combination of the axes; `model__num_blocks=[3, 5]` reaches into `model`.
+
+    A misspelt axis is an error, because RunSpec refuses unknown keys.
+
+    >>> specs = grid({"task": "parity"}, pattern=["full", "top_k(5)"], seed=[0, 1])
+    >>> [(spec.pattern, spec.seed) for spec in specs]
+    [('full', 0), ('full', 1), ('top_k(5)', 0), ('top_k(5)', 1)]
+    """
+    specs = []
+    for values in product(*axes.values()):
+        spec: dict[str, Any] = {key: dict(value) if isinstance(value, Mapping) else value for key, value in base.items()}
+        for axis, value in zip(axes, values, strict=True):
+            put(spec, axis.split("__"), value)
+        specs.append(RunSpec(**spec))
+    return specs
+
+
+def put(spec: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set a nested value: put(spec, ["model", "num_blocks"], 3)."""
+    *parents, last = path
+    for parent in parents:
+        inner = spec.get(parent, {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"{'.'.join(path)}: {parent} has no fields")
+        spec[parent] = dict(inner)
+        spec = spec[parent]
+    spec[last] = value

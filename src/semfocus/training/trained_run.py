@@ -1,0 +1,64 @@
+"""A trained run brought back: its model, evaluated at other lengths or on another file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from semfocus.model import Classifier
+from semfocus.randomness import stream
+from semfocus.runs import RunDirectory, RunSpec
+from semfocus.runs.checkpoints import load_newest
+from semfocus.tasks import FileTask, Samples, checked_length, read_samples
+from semfocus.training.evaluation import Evaluation, evaluate
+from semfocus.training.runner import build_model
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run with the weights of one of its checkpoints."""
+
+    spec: RunSpec
+    model: Classifier
+    epoch: int
+
+    def at_length(self, length: int, num: int) -> Evaluation:
+        """`num` new samples of one length, the same for every run with this seed."""
+        task = self.spec.task_value
+        tokens, labels = task.sample(num, length, stream(self.spec.seed, f"evaluate/{length}"))
+        return self._evaluate(tokens, labels)
+
+    def on_file(self, path: Path) -> Evaluation:
+        """The labelled sequences of a file, in the symbols of the run's task."""
+        task = self.spec.task_value
+        classes = task.classes if isinstance(task, FileTask) else map(str, range(task.num_classes))
+        return self._evaluate(*read_samples(task, classes, path))
+
+    def _evaluate(self, tokens: torch.Tensor, labels: torch.Tensor) -> Evaluation:
+        samples = Samples(tokens, labels, self.spec.task_value.real(tokens))
+        device = self.model.readout.weight.device
+        return evaluate(self.model, samples.to(device), self.spec.seed, self.epoch)
+
+
+def load_run(directory: RunDirectory, checkpoint: str = "last", device: torch.device | None = None) -> TrainedRun:
+    """The model of a run at its `last` or `best` checkpoint."""
+    spec = RunSpec(**directory.spec())
+    loaded, problems = load_newest(directory.checkpoints, checkpoint)
+    if loaded is None:
+        why = f": {'; '.join(problems)}" if problems else ""
+        raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint{why}")
+    model = build_model(spec)
+    model.load_state_dict(loaded.groups["model"])
+    return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
+
+
+def lengths_between(spec: RunSpec, low: int, high: int, points: int) -> list[int]:
+    """At most `points` lengths from low to high that the task allows, evenly spaced, both ends included."""
+    task = spec.task_value
+    low, high = checked_length(task, (low, high))
+    possible = [length for length in range(low, high + 1) if task.allows_length(length) is None]
+    if len(possible) <= points:
+        return possible
+    if points == 1:
+        return [possible[-1]]
+    return [possible[round(index * (len(possible) - 1) / (points - 1))] for index in range(points)]
