@@ -49,7 +49,9 @@ def read_record(directory: RunDirectory) -> Record:
         return {"run": directory.name, "spec": directory.spec(), "state": "corrupt", "reason": str(error)}
     rows = epoch_rows(events)
     ended = next((event for event in reversed(events) if event["event"] != "epoch"), None)
-    state = {"failed": "failed", "interrupted": "interrupted"}.get(ended["event"] if ended else "", "unfinished")
+    state = {"failed": "failed", "interrupted": "interrupted"}.get(
+        ended["event"] if ended else "", "unfinished"
+    )
     return {
         "run": directory.name,
         "spec": directory.spec(),

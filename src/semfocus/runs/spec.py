@@ -41,7 +41,9 @@ class TrainingSettings(Settings):
     @model_validator(mode="after")
     def _leaves_samples(self) -> "TrainingSettings":
         if self.drop_samples_per_epoch >= self.num_train:
-            raise ValueError(f"drop_samples_per_epoch must be below num_train, got {self.drop_samples_per_epoch}")
+            raise ValueError(
+                f"drop_samples_per_epoch must be below num_train, got {self.drop_samples_per_epoch}"
+            )
         if self.optimiser == "adam" and self.momentum:
             raise ValueError("momentum belongs to optimiser='sgd'")
         return self

@@ -39,7 +39,9 @@ class Store:
         if len(matches) == 1:
             return matches[0]
         what = f"{len(matches)} runs begin with" if matches else "no run is called"
-        raise ValueError(f"{what} {name!r} in {self.path} (a run is a directory, or the beginning of its name)")
+        raise ValueError(
+            f"{what} {name!r} in {self.path} (a run is a directory, or the beginning of its name)"
+        )
 
 
 def open_store(path: str | os.PathLike[str] | None = None) -> Store:

@@ -18,7 +18,9 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
     """
     specs = []
     for values in product(*axes.values()):
-        spec: dict[str, Any] = {key: dict(value) if isinstance(value, Mapping) else value for key, value in base.items()}
+        spec: dict[str, Any] = {
+            key: dict(value) if isinstance(value, Mapping) else value for key, value in base.items()
+        }
         for axis, value in zip(axes, values, strict=True):
             put(spec, axis.split("__"), value)
         specs.append(RunSpec(**spec))

@@ -120,6 +120,8 @@ def _column(path: Path, line: int, fields: dict[str, Any], names: tuple[str, ...
 def write_rows(path: Path, rows: Iterable[tuple[str, str]]) -> None:
     """(sequence, label) pairs, by the file's ending; TSV is the benchmark's `Source<TAB>Target`."""
     suffix = path.suffix.lower()
+    if suffix not in (".csv", ".tsv", ".jsonl"):  # before opening, which would empty the file
+        raise ValueError(f"{path}: the ending must be one of .csv, .tsv, .jsonl")
     with open(path, "w", encoding="utf-8", newline="") as file:
         if suffix == ".jsonl":
             for sequence, label in rows:
@@ -128,9 +130,7 @@ def write_rows(path: Path, rows: Iterable[tuple[str, str]]) -> None:
             writer = csv.writer(file)
             writer.writerow(["sequence", "label"])
             writer.writerows(rows)
-        elif suffix == ".tsv":
+        else:
             writer = csv.writer(file, csv.excel_tab, lineterminator="\n")
             writer.writerow(["Source", "Target"])
             writer.writerows(rows)
-        else:
-            raise ValueError(f"{path}: the ending must be one of .csv, .tsv, .jsonl")

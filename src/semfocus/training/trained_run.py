@@ -40,7 +40,9 @@ class TrainedRun:
         return evaluate(self.model, samples.to(device), self.spec.seed, self.epoch)
 
 
-def load_run(directory: RunDirectory, checkpoint: str = "last", device: torch.device | None = None) -> TrainedRun:
+def load_run(
+    directory: RunDirectory, checkpoint: str = "last", device: torch.device | None = None
+) -> TrainedRun:
     """The model of a run at its `last` or `best` checkpoint."""
     spec = RunSpec(**directory.spec())
     loaded, problems = load_newest(directory.checkpoints, checkpoint)

@@ -1,0 +1,41 @@
+"""The `semfocus` program and its commands. Commands import what they need when they run: help stays fast."""
+
+from typing import Annotated
+
+import typer
+
+from semfocus import __version__
+from semfocus.cli import doctor, evaluate, study, tasks, train
+
+app = typer.Typer(
+    name="semfocus",
+    help="Train transformers whose attention keeps only the highest-scoring keys, and see whether they learn faster.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("study")(study.study)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.add_typer(tasks.app, name="tasks")
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"semfocus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def semfocus(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train transformers whose attention keeps only the highest-scoring keys, and see whether they learn faster."""
+
+
+def main() -> None:
+    """The console script."""
+    app()

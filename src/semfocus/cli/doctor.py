@@ -1,0 +1,55 @@
+"""semfocus doctor: what this installation has, and what is missing."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+REQUIRED = ("torch", "numpy", "pydantic", "rich", "safetensors", "typer")
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Versions, threads, devices; what is missing, and the command that installs it. Exit code 1 if anything is."""
+    import json
+    import os
+    import sys
+
+    from semfocus import __version__
+
+    found: dict[str, str] = {"semfocus": __version__, "python": sys.version.split()[0]}
+    missing: dict[str, str] = {}
+    for name in REQUIRED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            missing[name] = "pip install torch==2.13.0" if name == "torch" else f"pip install {name}"
+    if "torch" in found:
+        found |= _torch_facts()
+    found["cores"] = str(os.cpu_count())
+    if as_json:
+        typer.echo(json.dumps({"found": found, "missing": missing}))
+    else:
+        for name, value in found.items():
+            typer.echo(f"  ok       {name:<20} {value}")
+        for name, command in missing.items():
+            typer.echo(f"  missing  {name:<20} {command}")
+    if missing:
+        raise typer.Exit(1)
+
+
+def _torch_facts() -> dict[str, str]:
+    import torch
+
+    from semfocus.mechanisms.dispatch import IMPLEMENTATIONS
+    from semfocus.training.device import resolve_device
+
+    return {
+        "device (auto)": str(resolve_device("auto")),
+        "cuda": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "not available",
+        "mps": "available" if torch.backends.mps.is_available() else "not available",
+        "cpu capability": torch.backends.cpu.get_cpu_capability(),
+        "threads (torch)": f"{torch.get_num_threads()} by default; semfocus uses 1 a run unless told otherwise",
+        "attention": ", ".join(IMPLEMENTATIONS),
+    }

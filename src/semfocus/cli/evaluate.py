@@ -1,0 +1,84 @@
+"""semfocus evaluate: a trained run at other lengths or on another file."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from semfocus.cli.errors import explains_errors
+from semfocus.cli.options import (
+    DeviceOption,
+    JsonOption,
+    RecipeOption,
+    StoreOption,
+    ThreadsOption,
+    parse_length,
+)
+
+
+@explains_errors
+def evaluate(
+    run: Annotated[str, typer.Argument(help="A run's directory, its name, or the beginning of its name.")],
+    length: Annotated[
+        str | None, typer.Option(help="One length, or LOW:HIGH for a table over lengths.", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV, TSV or JSONL file instead of new samples.", show_default=False)
+    ] = None,
+    points: Annotated[int, typer.Option(min=1, help="How many lengths of a range.")] = 10,
+    num: Annotated[int, typer.Option(min=1, help="Samples a length.")] = 1000,
+    checkpoint: Annotated[str, typer.Option(help="last, or best (selected on the held-out set).")] = "last",
+    store: StoreOption = None,
+    recipe: RecipeOption = None,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy and loss of a trained run on data it was not trained for.
+
+    Example: semfocus evaluate 2093563c --length 41:500
+    """
+    from semfocus.runs import load_recipe, open_store
+    from semfocus.training.device import limited_threads, resolve_device
+    from semfocus.training.trained_run import lengths_between, load_run
+
+    if (length is None) == (data is None):
+        raise ValueError("say either --length or --data")
+    if checkpoint not in ("last", "best"):
+        raise ValueError(f"--checkpoint must be last or best, got {checkpoint!r}")
+    asked = None if length is None else parse_length(length)
+    directory = open_store(store).find(run)
+    needed = directory.spec().get("recipe")
+    given = None if recipe is None else load_recipe(recipe)[1]
+    if needed != given:
+        raise ValueError(
+            f"run {directory.name} was made with the recipe file of digest {needed}; --recipe gave {given}"
+        )
+    trained = load_run(directory, checkpoint, resolve_device(device))
+
+    rows: list[dict[str, Any]] = []
+    with limited_threads(threads):
+        if data is not None:
+            result = trained.on_file(data)
+            rows.append({"data": str(data), "accuracy": result.accuracy, "loss": result.loss})
+        else:
+            assert asked is not None
+            low, high = (asked, asked) if isinstance(asked, int) else asked
+            for each in lengths_between(trained.spec, low, high, points):
+                result = trained.at_length(each, num)
+                rows.append({"length": each, "accuracy": result.accuracy, "loss": result.loss})
+    if as_json:
+        typer.echo(json.dumps({"run": directory.name, "epoch": trained.epoch, "results": rows}))
+        return
+    spec = trained.spec
+    typer.echo(
+        f"{spec.task}  {spec.pattern}  seed {spec.seed}  {checkpoint} checkpoint, epoch {trained.epoch}"
+    )
+    typer.echo(
+        f"trained at length {spec.training.length}; best constant guess {spec.task_value.chance_accuracy:.3f}"
+    )
+    first = "data" if data is not None else "length"
+    typer.echo(f"  {first:>8}  accuracy    loss")
+    for row in rows:
+        typer.echo(f"  {row[first]!s:>8}  {row['accuracy']:8.4f}  {row['loss']:.4f}")

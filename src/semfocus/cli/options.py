@@ -1,0 +1,77 @@
+"""Options that several commands share, and how their texts become values."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from semfocus.runs import Store
+
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help="Directory of the runs [default: runs, or SEMFOCUS_STORE].", show_default=False
+    ),
+]
+DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for the computation.")]
+RecipeOption = Annotated[
+    Path | None,
+    typer.Option("--recipe", help="Python file with your own patterns and tasks.", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Override any field of the spec, e.g. -s model.num_blocks=3. May be repeated.",
+        show_default=False,
+    ),
+]
+
+_RANGE = re.compile(r"(\d+):(\d+)\Z")
+
+
+def parse_length(text: str) -> int | list[int]:
+    """`40`, or `10:40` for a range."""
+    matched = _RANGE.match(text)
+    if matched:
+        return [int(matched[1]), int(matched[2])]
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"length must be a number or LOW:HIGH, got {text!r}") from None
+
+
+def parse_setting(text: str) -> tuple[list[str], Any]:
+    """`model.num_blocks=3` -> (["model", "num_blocks"], 3). Values are JSON where they can be, else text."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise ValueError(f"a setting is written KEY=VALUE, got {text!r}")
+    path = key.strip().split(".")
+    if path[-1] == "length":
+        return path, parse_length(value)
+    try:
+        return path, json.loads(value)
+    except json.JSONDecodeError:
+        return path, value
+
+
+def writable_store(path: Path | None) -> "Store":
+    """The store, after making sure that runs can be written there."""
+    from semfocus.runs import open_store
+
+    store = open_store(path)
+    try:
+        store.path.mkdir(parents=True, exist_ok=True)
+        probe = store.path / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ValueError(f"cannot write to the store {store.path}: {error.strerror}") from None
+    return store

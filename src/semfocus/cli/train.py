@@ -1,0 +1,124 @@
+"""semfocus train: one run, from the beginning or from where it stopped."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from semfocus.cli.errors import FAILED, explains_errors, fail
+from semfocus.cli.options import (
+    DeviceOption,
+    JsonOption,
+    RecipeOption,
+    SetOption,
+    StoreOption,
+    ThreadsOption,
+    parse_length,
+    parse_setting,
+    writable_store,
+)
+
+if TYPE_CHECKING:
+    from semfocus.runs.record import Record
+
+
+@explains_errors
+def train(
+    task: Annotated[str, typer.Argument(help="A task (see `semfocus tasks list`), or file:PATH.")],
+    pattern: Annotated[
+        str, typer.Option(help='Which keys a query keeps, e.g. "top_k(5)", "banded(9)+G1".')
+    ] = "full",
+    seed: Annotated[int, typer.Option(help="Seed of data, initial weights and training.")] = 0,
+    length: Annotated[
+        str | None,
+        typer.Option(help="Sequence length, or LOW:HIGH [default: the paper's].", show_default=False),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epoch limit [default: the paper's].", show_default=False)
+    ] = None,
+    stop_at: Annotated[
+        float | None,
+        typer.Option(help="Stop when training accuracy reaches this, e.g. 0.95.", show_default=False),
+    ] = None,
+    settings: SetOption = None,
+    store: StoreOption = None,
+    recipe: RecipeOption = None,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = 1,
+    checkpoint_every: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Least time between two checkpoints.")
+    ] = 10.0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train one model on one task. The same command again continues, or says that it is done.
+
+    Example: semfocus train even_pairs --pattern "top_k(5)" --seed 1
+    """
+    from semfocus.cli.progress import progress_observer
+    from semfocus.runs import RunBusy, RunSpec, load_recipe
+    from semfocus.runs.journal import CorruptJournal
+    from semfocus.studies import put
+    from semfocus.training import run
+    from semfocus.training.device import resolve_device
+
+    values: dict[str, Any] = {"task": task, "pattern": pattern, "seed": seed}
+    if recipe is not None:
+        values["recipe"] = load_recipe(recipe)[1]
+    for key, value in (("length", length and parse_length(length)), ("epochs", epochs), ("stop_at", stop_at)):
+        if value is not None:
+            put(values, ["training", key], value)
+    for text in settings or []:
+        put(values, *parse_setting(text))
+    spec = RunSpec(**values)
+    resolve_device(device)  # an unusable one must be refused before anything is created
+    runs = writable_store(store)
+
+    directory = runs.directory(spec)
+    already_done = directory.record() is not None
+    title = f"{spec.task} {spec.pattern} seed {spec.seed}"
+    try:
+        record = run(
+            spec,
+            runs,
+            observers=progress_observer(title, quiet),
+            device=device,
+            threads=threads,
+            checkpoint_seconds=checkpoint_every,
+        )
+    except (RunBusy, CorruptJournal) as error:
+        fail(str(error), FAILED)
+    typer.echo(json.dumps(record) if as_json else summary_text(record, str(directory.path), already_done))
+    if record["state"] != "done":
+        fail(f"the run {record['state']}: {record['reason']}", FAILED)
+
+
+def summary_text(record: "Record", path: str, already_done: bool) -> str:
+    """A few lines a person wants to read at the end."""
+    spec, summary = record["spec"], record["summary"]
+    lines = [
+        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  {record['num_parameters']:,} parameters"
+    ]
+    if already_done:
+        lines[0] = f"already {record['state']}: {lines[0]}"
+    if summary:
+        target, reached = summary["target_accuracy"], summary["epochs_to_target"]
+        when = (
+            f"reached at epoch {reached} ({summary['seconds_to_target']:.1f} s of training)"
+            if reached is not None
+            else f"not reached in {summary['epochs']} epochs"
+        )
+        lines += [
+            f"  {target:.0%} training accuracy  {when}",
+            f"  last training accuracy   {summary['last_train_accuracy']:.4f}",
+            f"  last held-out accuracy   {summary['last_held_out_accuracy']:.4f}",
+            f"  best held-out accuracy   {summary['best_held_out_accuracy']:.4f} at epoch {summary['best_epoch']}"
+            " (selected on the held-out set)",
+        ]
+    if record["held_out_overlap"]:
+        lines.append(
+            f"  {record['held_out_overlap']} of {record['num_held_out']} held-out sequences occur in training"
+        )
+    lines += [f"  note: {problem}" for problem in record["problems"]]
+    lines.append(f"  {path}")
+    return "\n".join(lines)
