@@ -1,12 +1,13 @@
 """Sequence classification tasks: one a file, each with a sampler and an independent evaluator."""
 
-from semfocus.tasks.catalog import TASKS, parse_task, register_task
+from semfocus.tasks.catalog import BUILT_IN, TASKS, parse_task, register_task
 from semfocus.tasks.data_files import write_rows
 from semfocus.tasks.dataset import Dataset, Samples, count_overlap, draw_dataset
 from semfocus.tasks.file_data import FileTask, read_samples
 from semfocus.tasks.task import Length, Task, checked_length
 
 __all__ = [
+    "BUILT_IN",
     "TASKS",
     "Dataset",
     "FileTask",

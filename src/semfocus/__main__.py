@@ -1,0 +1,5 @@
+"""`python -m semfocus` is the command line."""
+
+from semfocus.cli import main
+
+main()

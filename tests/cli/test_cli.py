@@ -1,0 +1,181 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from semfocus.cli.app import app
+
+TINY = [
+    *("-q", "--length", "6", "--epochs", "2", "-s", "model.d_model=8", "-s", "model.num_blocks=1"),
+    *("-s", "training.num_train=40", "-s", "training.num_held_out=20"),
+]
+
+
+def invoke(*arguments: object, store: Path | None = None):
+    where = [] if store is None else ["--store", str(store)]
+    return CliRunner().invoke(app, [*map(str, arguments), *where])
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "runs"
+
+
+BAD = {
+    "k=0": (["train", "parity", "--pattern", "top_k(0)"], "k must be at least 1, got 0"),
+    "k=-1": (["train", "parity", "--pattern", "top_k(-1)"], "k must be at least 1, got -1"),
+    "k=2.5": (["train", "parity", "--pattern", "top_k(2.5)"], "k must be an integer, got 2.5"),
+    "k=True": (["train", "parity", "--pattern", "top_k(True)"], "'True' is not a number"),
+    "k=five": (["train", "parity", "--pattern", "top_k(five)"], "'five' is not a number"),
+    "pattern": (["train", "parity", "--pattern", "topk(5)"], "did you mean 'top_k'"),
+    "task": (["train", "pairity"], "did you mean 'parity'"),
+    "key": (["train", "parity", "-s", "model.num_block=3"], "did you mean 'num_blocks'"),
+    "top key": (["train", "parity", "-s", "modle.num_blocks=3"], "did you mean 'model'"),
+    "length": (["train", "missing_duplicate", "--length", "41"], "length 41 is not possible, needs an even"),
+    "length text": (
+        ["train", "parity", "--length", "long"],
+        "length must be a number or LOW:HIGH, got 'long'",
+    ),
+    "file": (["train", "file:nothing.csv"], "nothing.csv: no such file"),
+    "data": (["train", "file:bad.csv"], "bad.csv, line 3: 1 cells where the header has 2"),
+    "store": (["train", "parity", "--store", "bad.csv/runs"], "cannot write to the store bad.csv/runs"),
+    "device": (["train", "parity", "--device", "gpu"], "device 'gpu' cannot be used here"),
+    "setting": (["train", "parity", "-s", "seed"], "a setting is written KEY=VALUE, got 'seed'"),
+    "run": (["evaluate", "nothing", "--length", "40"], "no run is called 'nothing'"),
+    "recipe": (["train", "parity", "--recipe", "nothing.py"], "cannot read the recipe file nothing.py"),
+    "study": (["study", "quik"], "did you mean 'quick'"),
+    "sample": (["tasks", "sample", "listops", "--length", "3"], "length 3 is not possible"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line_with_exit_code_2_and_creates_nothing(
+    runs: Path, arguments: list[str], message: str
+) -> None:
+    Path("bad.csv").write_text("sequence,label\n0 1,a\n0 1\n")
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in Path().iterdir()] == ["bad.csv"]
+
+
+def test_train_writes_a_run_and_the_same_command_says_it_is_done(runs: Path) -> None:
+    first = invoke("train", "even_pairs", "--pattern", "top_k(3)", *TINY, store=runs)
+    assert first.exit_code == 0, first.stderr
+    assert "last held-out accuracy" in first.stdout
+    (directory,) = runs.iterdir()
+    names = {path.name for path in directory.iterdir()}
+    assert names == {"spec.json", "env.json", "journal.jsonl", "checkpoints", "record.json", "lock"}
+    second = invoke("train", "even_pairs", "--pattern", "top_k(3)", *TINY, store=runs)
+    assert second.exit_code == 0
+    assert second.stdout.startswith("already done: even_pairs")
+
+
+def test_json_is_the_record(runs: Path) -> None:
+    result = invoke("train", "parity", *TINY, "--json", store=runs)
+    record = json.loads(result.stdout)
+    assert record["state"] == "done"
+    assert record["spec"]["training"]["length"] == 6
+
+
+def test_progress_goes_to_standard_error_one_line_an_epoch(runs: Path) -> None:
+    result = invoke("train", "parity", *[word for word in TINY if word != "-q"], store=runs)
+    assert result.stderr.count("epoch") == 3
+    assert "held-out" in result.stderr.splitlines()[0]
+
+
+def test_a_diverging_run_exits_with_1_and_is_recorded(runs: Path) -> None:
+    wild = [*TINY, "-s", "training.learning_rate=1e30", "-s", "training.clip_norm=null"]
+    result = invoke("train", "parity", *wild, store=runs)
+    assert result.exit_code == 1
+    assert "diverged" in result.stderr
+    assert json.loads(next(runs.iterdir()).joinpath("record.json").read_text())["state"] == "diverged"
+
+
+def test_evaluate_at_other_lengths(runs: Path) -> None:
+    name = json.loads(invoke("train", "missing_duplicate", *TINY, "--json", store=runs).stdout)["run"]
+    table = invoke("evaluate", name[:8], "--length", "8:30", "--points", "4", "--num", "50", store=runs)
+    assert table.exit_code == 0, table.stderr
+    lengths = [line.split()[0] for line in table.stdout.splitlines()[3:]]
+    assert lengths == ["8", "16", "22", "30"] or lengths == ["8", "14", "22", "30"]
+    result = invoke("evaluate", runs / name, "--length", "8", "--json", "--checkpoint", "best", store=runs)
+    (row,) = json.loads(result.stdout)["results"]
+    assert row["length"] == 8
+    assert 0.0 <= row["accuracy"] <= 1.0
+
+
+def test_evaluate_on_a_file_written_by_sample(runs: Path) -> None:
+    name = json.loads(invoke("train", "even_pairs", *TINY, "--json", store=runs).stdout)["run"]
+    written = invoke("tasks", "sample", "even_pairs", "--num", 30, "--length", "3:9", "--output", "more.tsv")
+    assert "30 samples written" in written.stdout
+    result = invoke("evaluate", name, "--data", "more.tsv", "--json", store=runs)
+    assert result.exit_code == 0, result.stderr
+    Path("wrong.tsv").write_text("Source\tTarget\n0 1 7\t0\n")
+    wrong = invoke("evaluate", name, "--data", "wrong.tsv", store=runs)
+    assert wrong.exit_code == 2
+    assert "line 2: even_pairs has no symbol '7'" in wrong.stderr
+
+
+def test_evaluate_refuses_a_pickle(runs: Path) -> None:
+    import pickle
+
+    record = json.loads(invoke("train", "parity", *TINY, "--json", store=runs).stdout)
+    for path in (runs / record["run"] / "checkpoints").glob("last-*/model.safetensors"):
+        path.write_bytes(pickle.dumps({"weight": 1}))
+    result = invoke("evaluate", record["run"], "--length", "6", store=runs)
+    assert result.exit_code == 2
+    assert "no usable last checkpoint" in result.stderr
+    assert "not the file that was saved" in result.stderr
+
+
+def test_users_own_data_train_from_a_file(runs: Path) -> None:
+    invoke("tasks", "sample", "parity", "--num", 60, "--length", "3:6", "--output", "mine.jsonl")
+    options = [word for word in TINY if word not in ("--length", "6")]
+    result = invoke("train", "file:mine.jsonl", *options, "--json", store=runs)
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert (record["num_train"], record["num_held_out"]) == (40, 20)
+
+
+def test_a_users_recipe_trains_evaluates_and_is_needed_again(runs: Path) -> None:
+    from tests_recipe import RECIPE
+
+    Path("mine.py").write_text(RECIPE)
+    arguments = ["train", "first_bit", "--pattern", "every_other(2)", "--recipe", "mine.py", *TINY]
+    result = invoke(*arguments, "--json", store=runs)
+    assert result.exit_code == 0, result.stderr
+    name = json.loads(result.stdout)["run"]
+    again = invoke(*arguments, store=runs)
+    assert again.stdout.startswith("already done")
+    assert invoke("evaluate", name, "--length", "9", "--recipe", "mine.py", store=runs).exit_code == 0
+    without = invoke("evaluate", name, "--length", "9", store=runs)
+    assert without.exit_code == 2
+    assert "--recipe" in without.stderr
+
+
+def test_tasks_list_names_every_task() -> None:
+    from semfocus.tasks import BUILT_IN
+
+    result = invoke("tasks", "list")
+    assert all(name in result.stdout for name in BUILT_IN)
+
+
+def test_doctor_reports_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy = invoke("doctor", "--json")
+    assert healthy.exit_code == 0
+    assert json.loads(healthy.stdout)["missing"] == {}
+    monkeypatch.setattr("semfocus.cli.doctor.REQUIRED", ("torch", "no-such-package"))
+    broken = invoke("doctor")
+    assert broken.exit_code == 1
+    assert "pip install no-such-package" in broken.stdout
+
+
+def test_version() -> None:
+    out = subprocess.check_output([sys.executable, "-m", "semfocus", "--version"], text=True)
+    assert out.startswith("semfocus ")

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from semfocus import parse_pattern
+from semfocus.runs import RunSpec, load_recipe
+from semfocus.tasks import TASKS
+from semfocus.training import run
+from tests_recipe import RECIPE
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(RECIPE)
+    return path
+
+
+def test_a_users_pattern_and_task_train(recipe: Path, store) -> None:
+    _, digest = load_recipe(recipe)
+    spec = RunSpec(
+        task="first_bit",
+        pattern="every_other(2)+G1",
+        recipe=digest,
+        model={"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        training={"length": 6, "num_train": 40, "num_held_out": 20, "epochs": 2},
+    )
+    assert run(spec, store)["state"] == "done"
+    assert str(parse_pattern("every_other(2)")) == "every_other(2)"
+    kept = parse_pattern("every_other(2)").keep(torch.zeros(1, 4), torch.ones(1, 4, dtype=torch.bool))
+    assert kept.int().tolist() == [[1, 0, 1, 0]]
+
+
+def test_the_source_is_part_of_the_runs_identity(recipe: Path) -> None:
+    _, first = load_recipe(recipe)
+    recipe.write_text(RECIPE + "\n# changed\n")
+    _, second = load_recipe(recipe)
+    assert first != second
+    specs = [RunSpec(task="first_bit", recipe=digest) for digest in (first, second)]
+    assert specs[0].digest != specs[1].digest
+
+
+def test_a_built_in_name_cannot_be_taken(tmp_path: Path) -> None:
+    path = tmp_path / "thief.py"
+    path.write_text(RECIPE.replace('"first_bit"', '"parity"'))
+    with pytest.raises(ValueError, match="'parity' is taken"):
+        load_recipe(path)
+    assert type(TASKS["parity"]).__module__ == "semfocus.tasks.parity"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"cannot read the recipe file .*nothing\.py"):
+        load_recipe(tmp_path / "nothing.py")

@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from semfocus import TopK
+from semfocus.runs import RunSpec
+
+
+def test_what_is_left_out_is_the_papers_setting() -> None:
+    listops = RunSpec(task="listops")
+    assert (listops.model.num_blocks, listops.training.learning_rate) == (10, 1.0)
+    assert (listops.training.learning_rate_decay, listops.training.epochs) == (0.99, 200)
+    assert listops.training.length == (501, 599)
+    expected_epochs = {
+        "even_pairs": 100,
+        "stack_manipulation": 200,
+        "missing_duplicate": 250,
+        "modular_arithmetic": 600,
+        "solve_equation": 600,
+        "cycle_navigation": 750,
+        "parity": 1000,
+    }
+    for task, epochs in expected_epochs.items():
+        spec = RunSpec(task=task)
+        assert (spec.training.epochs, spec.model.num_blocks) == (epochs, 5)
+        assert (spec.training.learning_rate, spec.training.learning_rate_decay) == (0.1, 0.9995)
+        assert (spec.training.batch_size, spec.training.clip_norm, spec.training.length) == (25, 0.5, 40)
+
+
+def test_the_same_spec_written_differently_has_one_name() -> None:
+    first = RunSpec(task="parity", pattern="top_k( 5 )", training={"learning_rate": 1})
+    second = RunSpec(task="parity", pattern=TopK(5), training={"learning_rate": 1.0})
+    assert first == second
+    assert first.digest == second.digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 1},
+        {"pattern": "top_k(6)"},
+        {"task": "parity"},
+        {"model": {"norm": "post"}},
+        {"training": {"length": 41}},
+    ],
+)
+def test_any_change_gives_another_name(changes: dict[str, object]) -> None:
+    base = {"task": "even_pairs", "pattern": "top_k(5)"}
+    assert RunSpec(**base).digest != RunSpec(**(base | changes)).digest
+
+
+def test_a_spec_survives_json() -> None:
+    spec = RunSpec(
+        task="listops", pattern="block_local(5)+G1", seed=3, model={"initial_scale": {"query_key": 2.0}}
+    )
+    again = RunSpec(**json.loads(json.dumps(spec.model_dump(mode="json"))))
+    assert again == spec
+    assert again.digest == spec.digest
+
+
+def test_names_do_not_drift_between_versions() -> None:
+    """If this fails, results of earlier versions would no longer be found: raise RESULTS_VERSION knowingly."""
+    assert RunSpec(task="even_pairs", pattern="top_k(5)", seed=153476998).digest == "a311c2fe0950bfbbcae3"
+
+
+def test_a_data_file_counts_by_its_content(tmp_path: Path) -> None:
+    rows = "sequence,label\n0 1 1,a\n1 0 0,b\n"
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text(rows)
+    (tmp_path / "three.csv").write_text(rows.replace(",a", ",c"))
+    digests = [RunSpec(task=f"file:{tmp_path / name}.csv").digest for name in ("one", "two", "three")]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("sequence,label\n0 1 1,a\n1 0 0,b\n")
+    stored = RunSpec(task=f"file:{path}").model_dump(mode="json")
+    path.write_text("sequence,label\n0 1 1,a\n1 0 1,b\n")
+    with pytest.raises(ValidationError, match="has changed"):
+        RunSpec(**stored)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"task": "pariti"}, "did you mean 'parity'"),
+        ({"task": "parity", "patern": "full"}, "did you mean 'pattern'"),
+        ({"task": "parity", "training": {"epoch": 3}}, "did you mean 'epochs'"),
+        ({"task": "parity", "model": {"heads": 3}}, "unknown key 'heads'"),
+        ({"task": "parity", "seed": -1}, "greater than or equal to 0"),
+        ({"task": "missing_duplicate", "training": {"length": 41}}, "even length"),
+        ({"task": "parity", "training": {"length": [40, 10]}}, "empty"),
+        ({"task": "parity", "training": {"drop_samples_per_epoch": 5000}}, "below num_train"),
+        ({"task": "parity", "training": {"optimiser": "adam", "momentum": 0.9}}, "momentum belongs to"),
+        ({}, "Field required"),
+    ],
+)
+def test_bad_specs_are_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RunSpec(**values)

@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from semfocus.runs import RunBusy, open_store
+from semfocus.runs.directory import RunDirectory
+from semfocus.training import run
+
+
+def test_default_store_is_runs_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
+    assert open_store().path == Path("runs")
+    monkeypatch.setenv("SEMFOCUS_STORE", "elsewhere")
+    assert open_store().path == Path("elsewhere")
+    assert open_store("here").path == Path("here")
+
+
+def test_opening_a_store_creates_nothing(tmp_path: Path) -> None:
+    assert open_store(tmp_path / "runs").records() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_records_are_plain_and_complete(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    record = run(spec, store)
+    assert store.records() == [record]
+    assert record["state"] == "done"
+    assert record["spec"] == spec.model_dump(mode="json")
+    assert record["curve"]["epoch"] == [0, 1, 2, 3, 4]
+
+
+def test_a_run_that_never_ended_is_read_from_its_journal(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    directory = store.directory(spec)
+    directory.create(spec.model_dump(mode="json"))
+    directory.note("attempt", resumed_after=-1, problems=[])
+    (record,) = store.records()
+    assert (record["state"], record["curve"]) == ("unfinished", {})
+    directory.note("failed", kind="OSError", reason="No space left on device")
+    (record,) = store.records()
+    assert (record["state"], record["reason"]) == ("failed", "No space left on device")
+
+
+def test_a_corrupt_journal_is_reported_not_hidden(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    directory = store.directory(spec)
+    directory.create(spec.model_dump(mode="json"))
+    (directory.path / "journal.jsonl").write_text('{"event": "epoch", "crc": "00000000"}\n')
+    (record,) = store.records()
+    assert record["state"] == "corrupt"
+    assert "line 1" in record["reason"]
+
+
+def test_a_run_is_found_by_path_name_or_beginning(store, tiny_spec) -> None:
+    directories = []
+    for seed in range(3):
+        spec = tiny_spec(seed=seed)
+        directories.append(store.directory(spec))
+        directories[-1].create(spec.model_dump(mode="json"))
+    wanted = directories[0]
+    for name in (str(wanted.path), wanted.name, wanted.name[:10]):
+        assert store.find(name).name == wanted.name
+    with pytest.raises(ValueError, match="no run is called 'zzz'"):
+        store.find("zzz")
+    with pytest.raises(ValueError, match="no run is called ''"):
+        store.find("")
+
+
+def test_two_owners_are_impossible(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.create({})
+    with directory.owned(), pytest.raises(RunBusy, match="another process"):
+        RunDirectory(directory.path).owned().__enter__()
+    with directory.owned():
+        pass
