@@ -28,6 +28,12 @@ def stream(seed: int, name: str, step: int = 0, device: torch.device | str = "cp
     return generator
 
 
+def draw_seed(generator: torch.Generator | None) -> int:
+    """A seed for counter-based random numbers, drawn from a generator (or PyTorch's global one)."""
+    source = generator.device if generator is not None else "cpu"
+    return int(torch.randint(2**62, (), generator=generator, device=source))
+
+
 def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
     """Dropout by an explicit generator: zero each entry with this probability and rescale the others.
 
@@ -56,7 +62,8 @@ def _successes(
     last = -1
     while last < trials - 1:
         gaps = torch.empty(enough, dtype=torch.float64, device=device)
-        more = gaps.geometric_(probability, generator=generator).long().cumsum(0) + last
+        gaps.geometric_(probability, generator=generator)
+        more = gaps.clamp(max=trials + 1).long().cumsum(0) + last
         places = torch.cat([places, more])
         last = int(more[-1])
     return places[places < trials]

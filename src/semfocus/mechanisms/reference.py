@@ -13,7 +13,8 @@ from semfocus.randomness import drop
 
 def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way."""
-    query, key, value = (_at_least_float32(tensor) for tensor in (call.query, call.key, call.value))
+    # Contiguous, so that products sum in one order whatever the layout of the inputs.
+    query, key, value = (_at_least_float32(each).contiguous() for each in (call.query, call.key, call.value))
     allowed = call.allowed()
 
     scores = (_scores(query, key) * call.scale).masked_fill(~allowed, -torch.inf)
@@ -22,10 +23,13 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
         kept = call.pattern.keep(scores, allowed, call.generator)
 
     weights = _softmax_over_kept(scores, kept)
-    if scores.detach().sum().isnan():
-        # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
-        weights = weights.masked_fill(scores.isnan().any(-1, keepdim=True) & kept, torch.nan)
+    has_nan = scores.isnan().any(-1, keepdim=True) if scores.detach().sum().isnan() else None
+    if has_nan is not None:
+        weights = weights.masked_fill(has_nan & kept, torch.nan)
     output = _sum_of_kept(drop(weights, call.dropout, call.generator), kept, value)
+    if has_nan is not None:
+        # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
+        output = output.masked_fill(has_nan, torch.nan)
     return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
 
 

@@ -32,5 +32,7 @@ class TopP(Pattern):
         ranked, order = scores.masked_fill(~allowed, -torch.inf).sort(dim=-1, descending=True, stable=True)
         mass = ranked.softmax(-1)
         mass_before = mass.cumsum(-1) - mass
-        kept = torch.zeros_like(ranked, dtype=torch.bool).scatter(-1, order, mass_before < self.p)
+        within = mass_before < self.p
+        within[..., :1] = True  # the heaviest key, also where its score is infinite or p is tiny
+        kept = torch.zeros_like(within).scatter(-1, order, within)
         return kept & allowed

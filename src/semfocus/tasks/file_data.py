@@ -41,6 +41,7 @@ class FileTask(Task):
         self.num_classes = len(self.classes)
         self.tokens, self.labels = encode(self, self.classes, rows, path)
         self.splits = [row.split for row in rows]
+        self.lines = [row.line for row in rows]
         lengths = self.real(self.tokens).sum(1)
         self.paper_length: Length = (int(lengths.min()), int(lengths.max()))
         self.chance_accuracy = float(self.labels.bincount().max() / len(rows))
@@ -67,6 +68,9 @@ class FileTask(Task):
     def split(self, num_train: int, num_held_out: int, generator: torch.Generator) -> tuple[Part, Part]:
         """By the file's `split` column if it has one; else at random, in the proportion of the two numbers."""
         if any(self.splits):
+            if not all(self.splits):
+                row = self.lines[self.splits.index("")]
+                raise ValueError(f"{self.path}, line {row}: no split, although other rows have one")
             train = [index for index, split in enumerate(self.splits) if split == "train"]
             held_out = [index for index, split in enumerate(self.splits) if split == "held_out"]
         else:

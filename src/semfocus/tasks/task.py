@@ -55,6 +55,8 @@ class Task(Notation, ABC):
 
         A range (low, high), inclusive, varies the length; shorter rows end in `pad_id`.
         """
+        if num < 1:
+            raise ValueError(f"{self.name}: the number of samples must be at least 1, got {num}")
         low, high = checked_length(self, length)
         if low == high:
             return self.draw(num, low, generator)

@@ -1,0 +1,91 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semfocus.durable import sync_directory, write_durably
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", bytes(range(256)) * 5000])
+def test_content_is_written_and_nothing_else_stays(tmp_path: Path, content: bytes) -> None:
+    write_durably(tmp_path / "file", content)
+    assert (tmp_path / "file").read_bytes() == content
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_old_content_is_replaced_whole(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a long old content")
+    write_durably(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failure_leaves_the_old_content_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, failure: BaseException
+) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(failure)):
+        write_durably(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_content_reaches_the_disk_before_the_name_and_the_name_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut cannot be had in a test; the order of the calls that guard against it can."""
+    calls: list[tuple[str, str]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def logged_fsync(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        calls.append(("fsync", "directory" if path.is_dir() else path.read_bytes().decode()))
+        fsync(descriptor)
+
+    def logged_replace(source: Path, target: Path) -> None:
+        calls.append(("replace", target.name))
+        assert source.parent == target.parent, "renaming is atomic only within one file system"
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", logged_fsync)
+    monkeypatch.setattr(os, "replace", logged_replace)
+    write_durably(tmp_path / "file", b"new")
+    assert calls == [("fsync", "new"), ("replace", "file"), ("fsync", "directory")]
+
+
+def test_syncing_a_directory_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    sync_directory(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_durably(tmp_path / "nowhere" / "file", b"new")
+
+
+@pytest.mark.kill
+def test_a_killed_writer_leaves_the_old_content(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    script = """
+import os, pathlib, signal, sys
+from semfocus.durable import write_durably
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+write_durably(pathlib.Path(sys.argv[1]), b"new" * 100_000)
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path / "file")], check=False)
+    assert run.returncode == -signal.SIGKILL
+    assert (tmp_path / "file").read_bytes() == b"old"
