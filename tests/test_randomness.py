@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
-from semfocus.randomness import derive_seed, stream
+from semfocus.randomness import add_dropped, derive_seed, drop, stream
 
 
 def test_seeds_never_change_between_releases() -> None:
@@ -46,3 +46,42 @@ def test_the_global_generator_is_left_alone() -> None:
     before = torch.get_rng_state()
     torch.rand(5, generator=stream(0, "order"))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_adding_what_dropout_leaves_equals_dropping_and_adding() -> None:
+    x = torch.randn(
+        50, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
+    y = torch.randn(
+        50, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True
+    )
+    for probability in (0.0, 0.01, 0.5):
+        fused = add_dropped(x, y, probability, stream(0, "noise"))
+        plain = x + drop(y, probability, stream(0, "noise"))
+        torch.testing.assert_close(fused, plain)
+        upstream = torch.randn(50, 40, dtype=torch.float64)
+        for left, right in zip(
+            torch.autograd.grad(fused, (x, y), upstream),
+            torch.autograd.grad(plain, (x, y), upstream),
+            strict=True,
+        ):
+            torch.testing.assert_close(left, right)
+
+
+def test_dropout_has_exact_first_and_second_derivatives() -> None:
+    x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    y = torch.randn(
+        5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True
+    ).T
+    for function in (
+        lambda a, b: drop(a * b, 0.4, stream(0, "noise")) ** 2,
+        lambda a, b: add_dropped(a, b, 0.4, stream(0, "noise")) ** 2,
+    ):
+        assert torch.autograd.gradcheck(function, (x, y))
+        assert torch.autograd.gradgradcheck(function, (x, y))
+
+
+def test_a_value_that_is_dropped_reaches_nothing_even_if_it_is_not_finite() -> None:
+    places = drop(torch.ones(1000), 0.3, stream(0, "noise")) == 0
+    poisoned = torch.ones(1000).masked_fill(places, torch.nan)
+    assert drop(poisoned, 0.3, stream(0, "noise")).isfinite().all()

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from typing import Any
 
 import torch
 
@@ -42,10 +43,56 @@ def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | 
     """
     if probability == 0.0:
         return tensor
+    return _Drop.apply(tensor, _dropped(tensor, probability, generator), 1.0 / (1.0 - probability))
+
+
+def add_dropped(
+    tensor: torch.Tensor, other: torch.Tensor, probability: float, generator: torch.Generator | None
+) -> torch.Tensor:
+    """tensor + drop(other), of equal shapes, in one pass over memory."""
+    if probability == 0.0:
+        return tensor + other
+    return _AddDropped.apply(
+        tensor, other, _dropped(other, probability, generator), 1.0 / (1.0 - probability)
+    )
+
+
+class _Drop(torch.autograd.Function):
+    """Multiply by `scale`, with zero at some flat places. Linear, so its gradient is the same operation."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, places: torch.Tensor, scale: float) -> torch.Tensor:
+        ctx.places, ctx.scale = places, scale
+        output = tensor.contiguous() * scale
+        output.view(-1)[places] = 0.0
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return _Drop.apply(gradient, ctx.places, ctx.scale), None, None
+
+
+class _AddDropped(torch.autograd.Function):
+    """tensor + scale * other, with nothing added at some flat places."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, tensor: torch.Tensor, other: torch.Tensor, places: torch.Tensor, scale: float
+    ) -> torch.Tensor:
+        ctx.places, ctx.scale = places, scale
+        output = torch.add(tensor, other, alpha=scale).contiguous()
+        output.view(-1)[places] = tensor.reshape(-1)[places]
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
+        return gradient, _Drop.apply(gradient, ctx.places, ctx.scale), None, None
+
+
+def _dropped(tensor: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
+    """Flat places to drop, on the device of the tensor."""
     source = generator.device if generator is not None else tensor.device
-    factor = torch.full((tensor.numel(),), 1.0 / (1.0 - probability), dtype=tensor.dtype, device=source)
-    factor[_successes(tensor.numel(), probability, generator, source)] = 0.0
-    return tensor * factor.view(tensor.shape).to(tensor.device)
+    return _successes(tensor.numel(), probability, generator, source).to(tensor.device)
 
 
 def _successes(

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from semfocus.model.config import ModelConfig
 from semfocus.model.self_attention import JointSelfAttention, SelfAttention
-from semfocus.randomness import drop
+from semfocus.randomness import add_dropped, drop
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "mish": F.mish}
 
@@ -47,7 +47,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         rate = self.dropout if self.training else 0.0
         if self.pre_norm:
-            x = x + drop(self.attention(self.attention_norm(x), mask, generator), rate, generator)
-            return x + drop(self.mlp(self.mlp_norm(x), generator), rate, generator)
-        x = self.attention_norm(x + drop(self.attention(x, mask, generator), rate, generator))
-        return self.mlp_norm(x + drop(self.mlp(x, generator), rate, generator))
+            x = add_dropped(x, self.attention(self.attention_norm(x), mask, generator), rate, generator)
+            return add_dropped(x, self.mlp(self.mlp_norm(x), generator), rate, generator)
+        x = self.attention_norm(add_dropped(x, self.attention(x, mask, generator), rate, generator))
+        return self.mlp_norm(add_dropped(x, self.mlp(x, generator), rate, generator))

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.mechanisms import ObservableAttention
@@ -23,11 +24,15 @@ class SelfAttention(ObservableAttention):
 
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to."""
+        # One product for the three projections: fewer, larger operations, the same numbers.
+        maps = (self.query, self.key, self.value)
+        weight, bias = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
+        query, key, value = F.linear(x, weight, bias).chunk(3, dim=-1)
         mixed = self.attend(
             x,
-            self._split(self.query(x)),
-            self._split(self.key(x)),
-            self._split(self.value(x)),
+            self._split(query),
+            self._split(key),
+            self._split(value),
             self.config.pattern,
             mask=mask,
             scale=self.config.inverse_temperature / math.sqrt(self.config.d_model),

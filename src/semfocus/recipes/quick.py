@@ -12,8 +12,14 @@ def specs() -> list[RunSpec]:
         {
             "task": "even_pairs",
             "seed": 153476998,
-            "model": {"num_blocks": 3},
-            "training": {"length": 24, "num_train": 2000, "num_held_out": 1000, "epochs": 30},
+            "model": {"num_blocks": 2, "d_model": 32, "d_mlp": 32},
+            "training": {
+                "length": 16,
+                "num_train": 2000,
+                "num_held_out": 1000,
+                "epochs": 40,
+                "learning_rate": 0.2,
+            },
         },
         pattern=["full", "top_k(5)"],
     )

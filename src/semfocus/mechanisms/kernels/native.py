@@ -6,12 +6,14 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.call import AttentionCall
-from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Random
+from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import Problem, load_library
 from semfocus.randomness import draw_seed
 
-_MODES: dict[type, int] = {TopK: 0, BottomK: 1, Random: 2, Banded: 3, BlockLocal: 4}
+_MODES: dict[type, int] = {TopK: 0, BottomK: 1, Random: 2, Banded: 3, BlockLocal: 4, Full: 5}
+# Full attention keeps length x length weights for its backward pass; beyond this, large products are faster.
+_LONGEST_FULL = 128
 _DTYPES = (torch.float32, torch.float64)
 
 
@@ -22,6 +24,8 @@ def refuses(call: AttentionCall) -> str | None:
     pattern = call.pattern
     if type(pattern) not in _MODES or (isinstance(pattern, Random) and pattern.fixed):
         return f"no native kernel for {pattern}"
+    if isinstance(pattern, Full) and call.key.shape[-2] > _LONGEST_FULL:
+        return f"full attention over more than {_LONGEST_FULL} keys"
     if call.query.device.type != "cpu" or call.query.dtype not in _DTYPES:
         return f"native kernels are for float32 and float64 on the CPU, not {call.query.dtype} on {call.query.device}"
     if max(call.key.shape[-2], call.query.shape[-2]) >= 2**31 or 0 in (
@@ -41,7 +45,7 @@ def native_attention(call: AttentionCall) -> Tensor:
     )
     mask, inner = _mask(call)
     pattern = call.pattern
-    size = _size(pattern)
+    size = _size(pattern, key.shape[-2])
     output, _, _ = _attend(
         query.contiguous(),
         key.contiguous(),
@@ -59,7 +63,7 @@ def native_attention(call: AttentionCall) -> Tensor:
         torch.get_num_threads(),
     )
     output = output.view(*shape, *output.shape[-2:])
-    if not isinstance(pattern, TopK | BottomK):
+    if not isinstance(pattern, TopK | BottomK | Full):
         output = _with_nan_rows(output, call)
     return output
 
@@ -74,7 +78,9 @@ def _with_nan_rows(output: Tensor, call: AttentionCall) -> Tensor:
     return output.masked_fill(has_nan, torch.nan)
 
 
-def _size(pattern: Any) -> int:
+def _size(pattern: Any, num_keys: int) -> int:
+    if isinstance(pattern, Full):
+        return num_keys
     if isinstance(pattern, Banded):
         return pattern.width
     return pattern.size if isinstance(pattern, BlockLocal) else pattern.k

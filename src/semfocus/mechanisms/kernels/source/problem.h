@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-enum Mode : int32_t { TOP = 0, BOTTOM = 1, RANDOM = 2, BANDED = 3, BLOCK_LOCAL = 4 };
+enum Mode : int32_t { TOP = 0, BOTTOM = 1, RANDOM = 2, BANDED = 3, BLOCK_LOCAL = 4, ALL = 5 };
 
 struct Problem {
   // Rows are contiguous: query (batch, queries, width), key (batch, keys, width), value (batch, keys, value_width).
