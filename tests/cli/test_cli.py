@@ -179,3 +179,72 @@ def test_doctor_reports_versions_and_what_is_missing(monkeypatch: pytest.MonkeyP
 def test_version() -> None:
     out = subprocess.check_output([sys.executable, "-m", "semfocus", "--version"], text=True)
     assert out.startswith("semfocus ")
+
+
+def small_study(monkeypatch: pytest.MonkeyPatch, **training: object) -> None:
+    from semfocus.recipes import quick
+    from semfocus.studies import grid
+
+    base = {
+        "task": "even_pairs",
+        "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        "training": {"length": 6, "num_train": 40, "num_held_out": 20, "epochs": 3} | training,
+    }
+    monkeypatch.setattr(quick, "specs", lambda: grid(base, pattern=["full", "top_k(3)"]))
+
+
+def test_study_compares_the_curves_and_reads_finished_runs(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_study(monkeypatch)
+    first = invoke("study", "quick", store=runs)
+    assert first.exit_code == 0, first.stderr
+    assert "training accuracy" in first.stdout
+    assert "run 2 of 2: even_pairs top_k(3)" in first.stderr
+    for pattern in ("full", "top_k(3)"):
+        assert pattern in first.stdout
+    second = invoke("study", "quick", store=runs)
+    assert second.stdout == first.stdout
+    assert second.stderr == ""
+
+
+def test_a_study_with_a_diverged_run_shows_it_and_exits_with_3(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_study(monkeypatch, learning_rate=1e30, clip_norm=None)
+    result = invoke("study", "quick", "-q", store=runs)
+    assert result.exit_code == 3
+    assert "diverged" in result.stdout
+    assert "2 of 2 runs did not succeed" in result.stderr
+
+
+RECIPE_MISTAKES = {
+    "syntax": ("def broken(:\n", "does not load: SyntaxError"),
+    "import": ("import nothing_like_this\n", "does not load: ModuleNotFoundError"),
+    "not frozen": (
+        "from semfocus.mechanisms import Pattern\nclass P(Pattern):\n    name = 'p'\n    def keep(self, s, a, g=None):\n        return a\n",
+        "P must be decorated with @dataclass(frozen=True)",
+    ),
+    "incomplete": (
+        "from dataclasses import dataclass\nfrom semfocus.tasks import Task\n@dataclass(frozen=True)\nclass T(Task):\n    name = 't'\n",
+        "T must define allows_length, draw, label_row",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "message"), RECIPE_MISTAKES.values(), ids=RECIPE_MISTAKES.keys())
+def test_a_mistake_in_a_recipe_file_is_one_line(runs: Path, source: str, message: str) -> None:
+    Path("mine.py").write_text(source)
+    result = invoke("train", "parity", "--recipe", "mine.py", store=runs)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_data_file_has_its_own_lengths(runs: Path) -> None:
+    Path("mine.csv").write_text("sequence,label\n0 1,a\n1 1 0,b\n")
+    result = invoke("train", "file:mine.csv", "--length", "5", store=runs)
+    assert result.exit_code == 2
+    assert "a data file has its own lengths" in result.stderr
+    hint = invoke("train", "mine.csv", store=runs)
+    assert "a data file is written file:mine.csv" in hint.stderr

@@ -10,10 +10,12 @@ from tests.mechanisms.cases import (
     CAUSAL_PATTERNS,
     EVERY_PATTERN,
     assert_identical,
+    draw,
     everything,
     few_examples,
     inputs,
     patterns,
+    picture,
     random_mask,
     run,
     seeded,
@@ -91,11 +93,7 @@ def test_a_value_that_is_not_finite_shows_in_every_row_that_keeps_it(pattern, po
     assert output[..., [0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    EVERY_PATTERN,
-    ids=str,
-)
+@pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
 @pytest.mark.parametrize("poison", [NAN, 1e38])
 def test_whichever_implementation_serves_a_key_nobody_may_use_changes_no_choice(pattern, poison):
     """Not bit by bit: another implementation may serve the call that holds the poison."""
@@ -170,6 +168,14 @@ def test_a_nan_score_makes_its_row_nan_and_no_other_even_where_not_kept(pattern,
     dirty = run(query, poisoned(key, position, NAN), value, pattern, mask=mask).output
     assert dirty[..., 3:, :].isnan().all()
     assert torch.equal(dirty[..., :3, :], clean[..., :3, :])
+
+
+def test_the_weights_of_a_row_with_a_nan_score_are_nan_where_kept_even_if_that_key_is_not():
+    query, key, value = inputs(3, 3, leading=())
+    mask = picture(".xx", "xxx", ".xx")  # only the query 1 may see the NaN, and its band is the key 1
+    info = attention(query, poisoned(key, 0, NAN), value, Banded(1), mask=mask, return_info=True)[1]
+    assert draw(info.kept) == [".x.", ".x.", "..x"]
+    assert draw(info.weights.isnan()) == ["...", ".x.", "..."]
 
 
 def test_a_nan_score_makes_its_row_nan_even_where_the_pattern_keeps_nothing():

@@ -117,13 +117,13 @@ def test_samples_that_a_task_does_not_know_are_an_error_with_the_line(
     ("asked", "expected"),
     [
         ((70, 30), (70, 30)),
-        ((7000, 3000), (70, 30)),
+        ((20, 2000), (20, 29)),
         ((5000, 2000), (71, 29)),
         ((10, 5), (10, 5)),
         ((10**6, 1), (99, 1)),
     ],
 )
-def test_without_a_split_column_the_numbers_give_the_proportion(
+def test_without_a_split_column_the_numbers_are_kept_as_far_as_the_rows_go(
     tmp_path: Path, asked: tuple[int, int], expected: tuple[int, int]
 ) -> None:
     task = numbered(tmp_path / "data.csv", 100)
@@ -135,11 +135,11 @@ def test_without_a_split_column_the_numbers_give_the_proportion(
 
 
 def test_the_split_column_decides_where_there_is_one(tmp_path: Path) -> None:
-    content = "sequence,label,split\na,1,train\nb,0,test\nc,1,\nd,0,train\n"
+    content = "sequence,label,split\na,1,train\nb,0,test\nc,1,held_out\nd,0,train\n"
     train, held_out = task_of(tmp_path / "data.csv", content).split(1, 1, seeded())
     assert train[0].tolist() == [[0], [3]]
     assert train[1].tolist() == [1, 0]
-    assert held_out[0].tolist() == [[1]]
+    assert held_out[0].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize("content", ["sequence,label,split\na,1,train\nb,1,train\n", "sequence,label\na,1\n"])

@@ -42,7 +42,7 @@ def doctor(
 def _torch_facts() -> dict[str, str]:
     import torch
 
-    from semfocus.mechanisms.dispatch import IMPLEMENTATIONS
+    from semfocus.mechanisms import kernels_in_use
     from semfocus.training.device import resolve_device
 
     return {
@@ -51,5 +51,6 @@ def _torch_facts() -> dict[str, str]:
         "mps": "available" if torch.backends.mps.is_available() else "not available",
         "cpu capability": torch.backends.cpu.get_cpu_capability(),
         "threads (torch)": f"{torch.get_num_threads()} by default; semfocus uses 1 a run unless told otherwise",
-        "attention": ", ".join(IMPLEMENTATIONS),
+        "native kernels": kernels_in_use()
+        or "not compiled: install a C++ compiler, then `pip install -e .` again",
     }

@@ -6,7 +6,10 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+from semfocus.runs.directory import DamagedRun, RunBusy
+from semfocus.runs.journal import CorruptJournal
+
+FAILED, USAGE, SOME_RUNS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,7 +28,10 @@ def explains_errors(command: Command) -> Command:
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
-            fail("interrupted; the state is saved, and the same command continues", INTERRUPTED)
+            resumable = command.__name__ in ("train", "study")
+            fail("interrupted" + "; the same command continues" * resumable, INTERRUPTED)
+        except (RunBusy, DamagedRun, CorruptJournal) as error:
+            fail(str(error), FAILED)
         except ValueError as error:
             from pydantic import ValidationError
 

@@ -1,6 +1,7 @@
 """semfocus evaluate: a trained run at other lengths or on another file."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,35 +51,36 @@ def evaluate(
     asked = None if length is None else parse_length(length)
     directory = open_store(store).find(run)
     needed = directory.spec().get("recipe")
-    given = None if recipe is None else load_recipe(recipe)[1]
-    if needed != given:
-        raise ValueError(
-            f"run {directory.name} was made with the recipe file of digest {needed}; --recipe gave {given}"
+    if needed != (None if recipe is None else load_recipe(recipe)[1]):
+        wanted = (
+            "without a recipe file" if needed is None else f"with the recipe file of digest {needed[:12]}"
         )
+        raise ValueError(f"run {directory.name} was made {wanted}: say --recipe FILE accordingly")
     trained = load_run(directory, checkpoint, resolve_device(device))
 
     rows: list[dict[str, Any]] = []
     with limited_threads(threads):
         if data is not None:
-            result = trained.on_file(data)
-            rows.append({"data": str(data), "accuracy": result.accuracy, "loss": result.loss})
+            rows.append({"data": str(data), **asdict(trained.on_file(data))})
         else:
             assert asked is not None
             low, high = (asked, asked) if isinstance(asked, int) else asked
             for each in lengths_between(trained.spec, low, high, points):
-                result = trained.at_length(each, num)
-                rows.append({"length": each, "accuracy": result.accuracy, "loss": result.loss})
+                rows.append({"length": each, **asdict(trained.at_length(each, num))})
     if as_json:
         typer.echo(json.dumps({"run": directory.name, "epoch": trained.epoch, "results": rows}))
         return
     spec = trained.spec
-    typer.echo(
-        f"{spec.task}  {spec.pattern}  seed {spec.seed}  {checkpoint} checkpoint, epoch {trained.epoch}"
+    lengths = (
+        spec.training.length
+        if isinstance(spec.training.length, int)
+        else "{}:{}".format(*spec.training.length)
     )
-    typer.echo(
-        f"trained at length {spec.training.length}; best constant guess {spec.task_value.chance_accuracy:.3f}"
-    )
+    typer.echo(f"{spec.task}  {spec.pattern}  seed {spec.seed}  trained at length {lengths}")
+    typer.echo(f"{checkpoint} checkpoint, epoch {trained.epoch}")
     first = "data" if data is not None else "length"
-    typer.echo(f"  {first:>8}  accuracy    loss")
+    typer.echo(f"  {first:>8}  accuracy    loss  best constant guess")
     for row in rows:
-        typer.echo(f"  {row[first]!s:>8}  {row['accuracy']:8.4f}  {row['loss']:.4f}")
+        typer.echo(
+            f"  {row[first]!s:>8}  {row['accuracy']:8.4f}  {row['loss']:.4f}  {row['constant_guess']:19.4f}"
+        )

@@ -1,6 +1,7 @@
 """Options that several commands share, and how their texts become values."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 StoreOption = Annotated[
     Path | None,
     typer.Option(
-        "--store", help="Directory of the runs [default: runs, or SEMFOCUS_STORE].", show_default=False
+        "--store", help="Directory of the runs (default: runs, or SEMFOCUS_STORE).", show_default=False
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
@@ -69,9 +70,9 @@ def writable_store(path: Path | None) -> "Store":
     store = open_store(path)
     try:
         store.path.mkdir(parents=True, exist_ok=True)
-        probe = store.path / ".writable"
+        probe = store.path / f".writable.{os.getpid()}"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise ValueError(f"cannot write to the store {store.path}: {error.strerror}") from None
     return store

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semfocus.cli.errors import explains_errors
+from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
 from semfocus.cli.options import DeviceOption, JsonOption, StoreOption, ThreadsOption, writable_store
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ def study(
     if name not in RECIPES:
         raise ValueError(f"unknown recipe {name!r}{did_you_mean(name, RECIPES)}; known: {', '.join(RECIPES)}")
     recipe = RECIPES[name]
+    specs = recipe.specs()
+    numbers = {spec.digest: f"run {number} of {len(specs)}" for number, spec in enumerate(specs, start=1)}
     records = run_study(
-        recipe.specs(),
+        specs,
         writable_store(store),
-        observe=lambda spec: progress_observer(f"{spec.task} {spec.pattern}", quiet),
+        observe=lambda spec: progress_observer(f"{numbers[spec.digest]}: {spec.task} {spec.pattern}", quiet),
         device=device,
         threads=threads,
     )
@@ -50,6 +52,12 @@ def study(
     for record in records:
         console.print(verdict(record), highlight=False)
     console.print("One seed: a picture, not yet a result.", style="dim")
+    unfinished = [record["run"] for record in records if record["state"] != "done"]
+    if unfinished:
+        fail(
+            f"{len(unfinished)} of {len(records)} runs did not succeed: {', '.join(unfinished)}",
+            SOME_RUNS_FAILED,
+        )
 
 
 def curve_table(records: "list[Record]", num_rows: int = 16) -> "Table":
@@ -59,18 +67,19 @@ def curve_table(records: "list[Record]", num_rows: int = 16) -> "Table":
     table = Table(
         "epoch", *(record["spec"]["pattern"] for record in records), title="training accuracy (held-out)"
     )
-    epochs = max((record["curve"]["epoch"] for record in records), key=len)
-    step = max(1, -(-(len(epochs) - 1) // num_rows))
-    for epoch in sorted({*epochs[::step], epochs[-1]}):
+    last = max((max(record["curve"].get("epoch", []), default=0) for record in records), default=0)
+    step = max(1, -(-last // num_rows))
+    for epoch in sorted({*range(0, last + 1, step), last}):
         table.add_row(str(epoch), *(_cell(record, epoch) for record in records))
     return table
 
 
 def _cell(record: "Record", epoch: int, width: int = 20) -> str:
     curve = record["curve"]
-    if epoch >= len(curve["epoch"]):
+    if epoch not in curve.get("epoch", []):
         return ""
-    train, held_out = curve["train_accuracy"][epoch], curve["held_out_accuracy"][epoch]
+    at = curve["epoch"].index(epoch)
+    train, held_out = curve["train_accuracy"][at], curve["held_out_accuracy"][at]
     bar = "█" * round(train * width)
     return f"{bar:<{width}} {train:6.1%} ({held_out:.1%})"
 

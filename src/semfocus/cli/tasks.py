@@ -52,7 +52,7 @@ def sample(
     task: Annotated[str, typer.Argument(help="A task, or file:PATH.")],
     num: Annotated[int, typer.Option(min=1, help="How many.")] = 5,
     length: Annotated[
-        str | None, typer.Option(help="Length, or LOW:HIGH [default: the paper's].", show_default=False)
+        str | None, typer.Option(help="Length, or LOW:HIGH (default: the paper's).", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed.")] = 0,
     output: Annotated[

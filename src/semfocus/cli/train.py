@@ -31,10 +31,10 @@ def train(
     seed: Annotated[int, typer.Option(help="Seed of data, initial weights and training.")] = 0,
     length: Annotated[
         str | None,
-        typer.Option(help="Sequence length, or LOW:HIGH [default: the paper's].", show_default=False),
+        typer.Option(help="Sequence length, or LOW:HIGH (default: the paper's).", show_default=False),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Epoch limit [default: the paper's].", show_default=False)
+        int | None, typer.Option(help="Epoch limit (default: the paper's for the task).", show_default=False)
     ] = None,
     stop_at: Annotated[
         float | None,
@@ -56,8 +56,7 @@ def train(
     Example: semfocus train even_pairs --pattern "top_k(5)" --seed 1
     """
     from semfocus.cli.progress import progress_observer
-    from semfocus.runs import RunBusy, RunSpec, load_recipe
-    from semfocus.runs.journal import CorruptJournal
+    from semfocus.runs import RunSpec, load_recipe
     from semfocus.studies import put
     from semfocus.training import run
     from semfocus.training.device import resolve_device
@@ -77,17 +76,14 @@ def train(
     directory = runs.directory(spec)
     already_done = directory.record() is not None
     title = f"{spec.task} {spec.pattern} seed {spec.seed}"
-    try:
-        record = run(
-            spec,
-            runs,
-            observers=progress_observer(title, quiet),
-            device=device,
-            threads=threads,
-            checkpoint_seconds=checkpoint_every,
-        )
-    except (RunBusy, CorruptJournal) as error:
-        fail(str(error), FAILED)
+    record = run(
+        spec,
+        runs,
+        observers=progress_observer(title, quiet),
+        device=device,
+        threads=threads,
+        checkpoint_seconds=checkpoint_every,
+    )
     typer.echo(json.dumps(record) if as_json else summary_text(record, str(directory.path), already_done))
     if record["state"] != "done":
         fail(f"the run {record['state']}: {record['reason']}", FAILED)
@@ -96,6 +92,7 @@ def train(
 def summary_text(record: "Record", path: str, already_done: bool) -> str:
     """A few lines a person wants to read at the end."""
     spec, summary = record["spec"], record["summary"]
+    sizes = f"{record['num_train']} training and {record['num_held_out']} held-out samples"
     lines = [
         f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  {record['num_parameters']:,} parameters"
     ]
@@ -115,6 +112,7 @@ def summary_text(record: "Record", path: str, already_done: bool) -> str:
             f"  best held-out accuracy   {summary['best_held_out_accuracy']:.4f} at epoch {summary['best_epoch']}"
             " (selected on the held-out set)",
         ]
+    lines.insert(1, f"  {sizes}")
     if record["held_out_overlap"]:
         lines.append(
             f"  {record['held_out_overlap']} of {record['num_held_out']} held-out sequences occur in training"

@@ -6,6 +6,7 @@ from semfocus.mechanisms.functional import attention
 from semfocus.mechanisms.global_tokens import WithGlobals
 from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
+from semfocus.mechanisms.kernels.library import kernels_in_use
 from semfocus.mechanisms.pattern import Pattern, keep_largest, query_positions
 from semfocus.mechanisms.top_p import TopP
 from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
@@ -28,6 +29,7 @@ __all__ = [
     "attention",
     "capture",
     "keep_largest",
+    "kernels_in_use",
     "parse_pattern",
     "query_positions",
     "register_pattern",

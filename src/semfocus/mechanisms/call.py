@@ -97,7 +97,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 def _repeat_heads(query: Tensor, tensor: Tensor) -> Tensor:
     """Grouped-query attention: one key head serves a group of consecutive query heads."""
-    if query.dim() < 3 or tensor.dim() < 3 or query.shape[-3] % tensor.shape[-3]:
+    if query.dim() < 3 or tensor.dim() < 3 or query.shape[-3] % max(tensor.shape[-3], 1):
         raise ValueError(
             "enable_gqa needs (..., heads, length, features) with the number of query heads a multiple "
             f"of the key heads, got shapes {tuple(query.shape)} and {tuple(tensor.shape)}"
@@ -117,12 +117,19 @@ def _check_shapes(call: AttentionCall) -> None:
         raise ValueError(f"leading dimensions of query, key and value do not broadcast: {shapes}") from None
     if call.mask is None:
         return
-    if call.mask.dtype != torch.bool:
-        raise TypeError(f"mask must be bool (True = may attend), got {call.mask.dtype}")
+    if not isinstance(call.mask, Tensor) or call.mask.dtype != torch.bool:
+        given = call.mask.dtype if isinstance(call.mask, Tensor) else type(call.mask).__name__
+        raise TypeError(f"mask must be a bool tensor (True = may attend), got {given}")
     full_shape = (*batch_shape, call.query.shape[-2], call.key.shape[-2])
     try:
         fits = _broadcast(call.mask.shape, full_shape) == torch.Size(full_shape)
     except RuntimeError:
         fits = False
     if not fits:
-        raise ValueError(f"mask of shape {tuple(call.mask.shape)} does not broadcast to {full_shape}")
+        is_key_padding = call.mask.dim() == 2 and call.mask.shape == (full_shape[0], full_shape[-1])
+        hint = (
+            "; for padding of keys use mask[:, None, None, :]"
+            if is_key_padding and len(full_shape) == 4
+            else ""
+        )
+        raise ValueError(f"mask of shape {tuple(call.mask.shape)} does not broadcast to {full_shape}{hint}")

@@ -47,6 +47,7 @@ class WithGlobals(Pattern):
         if queries.stop == 0 or keys.stop == 0:
             return allowed
         ordinary = self.base.keep(scores[..., queries, keys], allowed[..., queries, keys], generator)
-        kept = allowed.expand(*ordinary.shape[:-2], num_queries, num_keys).clone()
+        leading = torch.broadcast_shapes(ordinary.shape[:-2], allowed.shape[:-2])
+        kept = allowed.expand(*leading, num_queries, num_keys).clone()
         kept[..., queries, keys] = ordinary
         return kept

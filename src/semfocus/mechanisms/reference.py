@@ -20,7 +20,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     scores = (_scores(query, key) * call.scale).masked_fill(~allowed, -torch.inf)
     scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
     with torch.no_grad():
-        kept = call.pattern.keep(scores, allowed, call.generator)
+        kept = call.pattern.keep(scores, allowed, call.generator) & allowed
 
     weights = _softmax_over_kept(scores, kept)
     has_nan = scores.isnan().any(-1, keepdim=True) if scores.detach().sum().isnan() else None

@@ -7,6 +7,9 @@ from torch import Tensor
 
 from semfocus.mechanisms.pattern import Pattern
 
+# Ten keys of mass 0.1 must count as a mass of 1, although their rounded sum is a little less.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class TopP(Pattern):
@@ -30,9 +33,8 @@ class TopP(Pattern):
         if self.p == 1.0:  # a rounded sum may reach 1 before the last key
             return allowed
         ranked, order = scores.masked_fill(~allowed, -torch.inf).sort(dim=-1, descending=True, stable=True)
-        mass = ranked.softmax(-1)
-        mass_before = mass.cumsum(-1) - mass
-        within = mass_before < self.p
-        within[..., :1] = True  # the heaviest key, also where its score is infinite or p is tiny
+        # The next key is needed while the mass so far is below p; the heaviest one always is.
+        needed = ranked.double().softmax(-1).cumsum(-1) < self.p - _ROUNDING
+        within = torch.cat([torch.ones_like(needed[..., :1]), needed[..., :-1]], dim=-1)
         kept = torch.zeros_like(within).scatter(-1, order, within)
         return kept & allowed

@@ -78,7 +78,19 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def _generations(parent: Path, kind: str) -> list[Path]:
     """Checkpoint directories of a kind, newest first."""
-    return sorted(parent.glob(f"{kind}-??????*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
+    found = [path for path in parent.glob(f"{kind}-*") if path.name.removeprefix(f"{kind}-").isdigit()]
+    return sorted(found, key=_epoch_of, reverse=True)
+
+
+def _epoch_of(path: Path) -> int:
+    return int(path.name.split("-")[1])
+
+
+def remove_after(parent: Path, kind: str, epoch: int) -> None:
+    """Remove checkpoints of later epochs than one that training goes back to."""
+    for path in _generations(parent, kind):
+        if _epoch_of(path) > epoch:
+            shutil.rmtree(path)
 
 
 def _write(path: Path, content: bytes) -> None:

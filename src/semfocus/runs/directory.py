@@ -17,6 +17,10 @@ class RunBusy(Exception):
     """Another process is working on this run."""
 
 
+class DamagedRun(Exception):
+    """A file of the run is not what was written."""
+
+
 class RunDirectory:
     """spec.json, env.json, journal.jsonl, checkpoints/, record.json: written here and nowhere else."""
 
@@ -74,8 +78,12 @@ class RunDirectory:
         self._write_json("record.json", record)
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        values = json.loads((self.path / name).read_text())
-        assert isinstance(values, dict), self.path / name
+        try:
+            values = json.loads((self.path / name).read_text())
+        except ValueError as error:
+            raise DamagedRun(f"{self.path / name} is damaged: {error}") from None
+        if not isinstance(values, dict):
+            raise DamagedRun(f"{self.path / name} is damaged: not a JSON object")
         return values
 
     def _write_json(self, name: str, values: dict[str, Any]) -> None:

@@ -29,12 +29,29 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
         for value in list(vars(module).values()):
-            if isinstance(value, type) and value.__module__ == name:
-                if issubclass(value, Pattern):
-                    register_pattern(value)
-                elif issubclass(value, Task):
-                    register_task(value)
-    except BaseException:
+            if isinstance(value, type) and value.__module__ == name and issubclass(value, Pattern | Task):
+                _register(value)
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, SyntaxError | ImportError | NameError | AttributeError | TypeError):
+            raise ValueError(
+                f"the recipe file {path} does not load: {type(error).__name__}: {error}"
+            ) from error
         raise
     return module, digest
+
+
+def _register(cls: type[Pattern] | type[Task]) -> None:
+    """Make a class known, after making sure that it is complete."""
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        raise ValueError(f"{cls.__name__} must define {', '.join(missing)}")
+    parameters = getattr(cls, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        raise ValueError(f"{cls.__name__} must be decorated with @dataclass(frozen=True)")
+    if not isinstance(getattr(cls, "name", None), str):
+        raise ValueError(f"{cls.__name__} must define its name, a string")
+    if issubclass(cls, Pattern):
+        register_pattern(cls)
+    else:
+        register_task(cls)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from semfocus.runs.directory import RunDirectory, epoch_rows
+from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows
 from semfocus.runs.journal import CorruptJournal
 
 #: training accuracy that counts as converged, as in the paper
@@ -40,13 +40,13 @@ def _seconds(rows: list[dict[str, Any]], epoch: int) -> float:
 
 def read_record(directory: RunDirectory) -> Record:
     """The final record, or for a run that has not ended what its journal says so far (state `unfinished`)."""
-    final = directory.record()
-    if final is not None:
-        return final
     try:
-        events = directory.events()
-    except CorruptJournal as error:
-        return {"run": directory.name, "spec": directory.spec(), "state": "corrupt", "reason": str(error)}
+        final = directory.record()
+        if final is not None:
+            return final
+        spec, events = directory.spec(), directory.events()
+    except (DamagedRun, CorruptJournal) as error:
+        return {"run": directory.name, "spec": {}, "state": "corrupt", "reason": str(error)}
     rows = epoch_rows(events)
     ended = next((event for event in reversed(events) if event["event"] != "epoch"), None)
     state = {"failed": "failed", "interrupted": "interrupted"}.get(
@@ -54,7 +54,7 @@ def read_record(directory: RunDirectory) -> Record:
     )
     return {
         "run": directory.name,
-        "spec": directory.spec(),
+        "spec": spec,
         "state": state,
         "reason": ended.get("reason") if ended else None,
         "curve": as_columns(rows),

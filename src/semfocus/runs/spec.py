@@ -94,6 +94,10 @@ class RunSpec(Settings):
         digest = task.digest if isinstance(task, FileTask) else None
         if self.data not in (None, digest):
             raise ValueError(f"{self.task}: the file has changed since the run was specified")
+        if isinstance(task, FileTask) and self.training.length != task.paper_length:
+            raise ValueError(
+                "training.length belongs to tasks that draw samples; a data file has its own lengths"
+            )
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))

@@ -42,7 +42,9 @@ def parse_task(text: str) -> Task:
     MarkedMajority(m=9)
     """
     if text.startswith("file:"):
-        return FileTask(Path(text.removeprefix("file:")).expanduser())
+        return FileTask(Path(text.removeprefix("file:")).expanduser().resolve())
+    if Path(text).suffix in (".csv", ".tsv", ".jsonl"):
+        raise ValueError(f"unknown task {text!r}; a data file is written file:{text}")
     return read(text, _CLASSES, "task")
 
 
@@ -50,6 +52,11 @@ def register_task(cls: type[Task]) -> type[Task]:
     """Make a user's own task known by its name, for specs and the command line."""
     if cls.name in BUILT_IN:
         raise ValueError(f"the task name {cls.name!r} is taken by a built-in task; choose another")
+    for needed in ("symbols", "num_classes"):
+        if not hasattr(cls, needed):
+            raise ValueError(f"task {cls.name}: the class must define {needed}")
+    if not hasattr(cls, "chance_accuracy"):
+        cls.chance_accuracy = 1.0 / cls.num_classes
     _CLASSES[cls.name] = cls
     try:
         TASKS[cls.name] = cls()

@@ -66,7 +66,11 @@ class FileTask(Task):
         return self._label_of[padded]
 
     def split(self, num_train: int, num_held_out: int, generator: torch.Generator) -> tuple[Part, Part]:
-        """By the file's `split` column if it has one; else at random, in the proportion of the two numbers."""
+        """By the file's `split` column if it has one, all rows of it; else at random.
+
+        A random split has the numbers asked for; of a file with fewer rows, at most two in seven are
+        held out, and at most `num_train` of the others train.
+        """
         if any(self.splits):
             if not all(self.splits):
                 row = self.lines[self.splits.index("")]
@@ -76,8 +80,8 @@ class FileTask(Task):
         else:
             total = len(self.labels)
             order = torch.randperm(total, generator=generator).tolist()
-            share = min(1.0, total / (num_train + num_held_out))
-            num_held_out = max(1, round(num_held_out * share))
+            if num_train + num_held_out > total:
+                num_held_out = max(1, min(num_held_out, round(total * 2 / 7)))
             held_out, train = order[:num_held_out], order[num_held_out:][:num_train]
         if not train or not held_out:
             raise ValueError(f"{self}: needs at least one training and one held-out row")

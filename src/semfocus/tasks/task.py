@@ -13,7 +13,8 @@ Length = int | tuple[int, int]
 
 class Task(Notation, ABC):
     """A frozen dataclass with a `name`. A new task defines `symbols`, `num_classes`, three methods
-    (`draw`, `label_row`, `allows_length`), and `relevant` where it can say which tokens decide.
+    (`draw`, `label_row`, `allows_length`), and `relevant` where it can say which tokens decide. A
+    user's task whose labels are not equally frequent also says its `chance_accuracy`.
 
     Token ids are the indices of `symbols`; the padding token comes after them.
     """

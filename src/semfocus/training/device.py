@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from semfocus.mechanisms import kernels_in_use
+
 
 def resolve_device(name: str) -> torch.device:
     """`auto` is CUDA where present, then MPS, then the CPU."""
@@ -37,11 +39,8 @@ def numerics_class(device: torch.device) -> dict[str, Any]:
     """Inside one class the same spec gives the same bits; across classes, sums may round differently."""
     return {
         "torch": torch.__version__,
-        "device": device.type
-        if device.type == "cpu"
-        else torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else device.type,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "kernels": kernels_in_use() or "none",
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }

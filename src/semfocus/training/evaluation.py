@@ -16,10 +16,11 @@ _SCORES_AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean cross-entropy and share of correct answers."""
+    """Mean cross-entropy, share of correct answers, and that of the best constant guess."""
 
     loss: float
     accuracy: float
+    constant_guess: float
 
 
 @torch.no_grad()
@@ -34,15 +35,16 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
     loss = torch.zeros((), dtype=torch.float64)
     correct = 0
     for batch, rows in enumerate(torch.arange(len(samples), device=device).split(batch_size)):
-        generator = stream(seed, f"evaluation/{batch}", epoch, device)
+        generator = stream(seed, f"evaluation/{batch}", epoch)
         logits = model(
             samples.tokens[rows], None if padding is None else padding[rows], generator=generator
         ).float()
         labels = samples.labels[rows]
-        loss += F.cross_entropy(logits, labels, reduction="sum").double().cpu()
+        loss += F.cross_entropy(logits, labels, reduction="sum").cpu().double()
         correct += int((logits.argmax(-1) == labels).sum())
     model.train(was_training)
-    return Evaluation(float(loss / len(samples)), correct / len(samples))
+    most_frequent = int(samples.labels.bincount().max())
+    return Evaluation(float(loss / len(samples)), correct / len(samples), most_frequent / len(samples))
 
 
 def padding_of(samples: Samples) -> torch.Tensor | None:

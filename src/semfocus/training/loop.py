@@ -82,7 +82,7 @@ def _train_epoch(
     batches = order[: len(order) - settings.drop_samples_per_epoch].split(settings.batch_size)
     for index, rows in enumerate(batches):
         step = (epoch - 1) * len(batches) + index
-        noise = stream(seed, "noise", step, device)
+        noise = stream(seed, "noise", step)
         logits = model(data.train.tokens[rows], None if padding is None else padding[rows], generator=noise)
         loss = F.cross_entropy(logits, data.train.labels[rows])
         optimiser.zero_grad()

@@ -7,7 +7,7 @@ import torch
 
 from semfocus.model import Classifier, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
-from semfocus.runs.checkpoints import load_newest, weights_digest
+from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
 from semfocus.runs.directory import epoch_rows
 from semfocus.runs.record import Record, as_columns, summarise
 from semfocus.tasks import Dataset, Length, draw_dataset
@@ -66,12 +66,20 @@ def _attempt(
     model = build_model(spec).to(device)
     optimiser = build_optimiser(model, spec.training)
 
+    events = directory.events()
     checkpoint, problems = load_newest(directory.checkpoints, "last")
+    if checkpoint is not None and not _journal_covers(events, checkpoint.epoch):
+        problems.append(f"the journal lacks epochs before {checkpoint.epoch}: training starts again")
+        checkpoint = None
     resumed_after = -1
     if checkpoint is not None:
         model.load_state_dict(checkpoint.groups["model"])
         restore_optimiser(optimiser, checkpoint.groups.get("optimiser", {}))
         resumed_after = checkpoint.epoch
+        earlier = [event["numerics"] for event in events if event["event"] == "attempt"]
+        if earlier and earlier[-1] != environment["numerics"]:
+            problems.append(f"continued under other numerics: {earlier[-1]}, then {environment['numerics']}")
+    remove_after(directory.checkpoints, "best", resumed_after)
     directory.note(
         "attempt", resumed_after=resumed_after, problems=problems, numerics=environment["numerics"]
     )
@@ -81,7 +89,7 @@ def _attempt(
         directory,
         model,
         optimiser,
-        best_accuracy=max((row["held_out_accuracy"] for row in rows), default=-1.0),
+        best_accuracy=_accuracy_of_best(directory, rows),
         seconds=checkpoint_seconds,
     )
     watchers = [JournalKeeper(directory), keeper, *observers]
@@ -104,6 +112,18 @@ def _attempt(
     record = _record(spec, directory, data, model, state, reason, environment)
     directory.write_record(record)
     return record
+
+
+def _accuracy_of_best(directory: RunDirectory, rows: list[dict[str, Any]]) -> float:
+    """What the best checkpoint on disk reached; -1 if there is none, so that the next epoch becomes the best."""
+    best, _ = load_newest(directory.checkpoints, "best")
+    reached = [row["held_out_accuracy"] for row in rows if best is not None and row["epoch"] == best.epoch]
+    return reached[0] if reached else -1.0
+
+
+def _journal_covers(events: list[dict[str, Any]], last_epoch: int) -> bool:
+    epochs = [row["epoch"] for row in epoch_rows(events) if row["epoch"] <= last_epoch]
+    return epochs == list(range(last_epoch + 1))
 
 
 def _record(

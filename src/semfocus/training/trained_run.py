@@ -25,6 +25,8 @@ class TrainedRun:
     def at_length(self, length: int, num: int) -> Evaluation:
         """`num` new samples of one length, the same for every run with this seed."""
         task = self.spec.task_value
+        if isinstance(task, FileTask):
+            raise ValueError(f"{task} has no samples but those of the file; use --data with another file")
         tokens, labels = task.sample(num, length, stream(self.spec.seed, f"evaluate/{length}"))
         return self._evaluate(tokens, labels)
 

@@ -237,3 +237,48 @@ def test_an_instruction_set_that_is_not_there_is_refused():
     environment = os.environ | {"SEMFOCUS_INSTRUCTION_SET": "mmx"}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "SEMFOCUS_INSTRUCTION_SET='mmx' is not possible here" in result.stderr
+
+
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("num_keys", [5, 7, 33, 40, 70])
+def test_exactly_k_are_kept_where_all_scores_are_negative(dtype, num_keys):
+    """Panels are filled up with zeros, which would win here if they counted."""
+    query = torch.full((1, 13, 4), -1.0, dtype=dtype)
+    key = torch.rand(1, num_keys, 4, dtype=dtype, generator=torch.Generator().manual_seed(0)) + 0.1
+    value = torch.eye(num_keys, dtype=dtype)[None]
+    for k in (1, 3, 5, 9, 17, 30):
+        expected = attention(query, key, value, TopK(k), implementation="reference")
+        actual = attention(query, key, value, TopK(k), implementation="native")
+        torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("size", [2**31, 2**32, 2**70])
+@pytest.mark.parametrize("make", [BlockLocal, TopK, Banded])
+def test_sizes_beyond_any_integer_mean_everything(make, size):
+    query, key, value, _ = draw(6, 6, 4)
+    expected = attention(query, key, value)
+    torch.testing.assert_close(attention(query, key, value, make(size), implementation="native"), expected)
+
+
+def test_strided_and_broadcast_inputs_and_masks():
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(3, 2, 2, 4, 9, dtype=torch.float64, generator=generator).mT
+    key = torch.randn(1, 2, 1, 4, 11, dtype=torch.float64, generator=generator).mT
+    value = torch.randn(3, 1, 2, 11, 8, dtype=torch.float64, generator=generator)[..., ::2]
+    wide = torch.rand(3, 2, 2, 22, 18, generator=generator) > 0.4
+    for mask in (wide[..., ::2, ::2].mT, wide[:, :1, :, :11, :9].mT, wide[0, 0, 0, :11, 0], None):
+        expected, actual = (
+            attention(query, key, value, TopK(3), mask=mask, scale=-0.7, implementation=each)
+            for each in ("reference", "native")
+        )
+        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_second_derivative_is_refused_in_words():
+    query, key, value, _ = draw(5, 5, 3)
+    query.requires_grad_()
+    output = attention(query, key, value, TopK(2), implementation="native")
+    (gradient,) = torch.autograd.grad(output.sum(), query, create_graph=True)
+    with pytest.raises(RuntimeError, match="implementation='reference'"):
+        gradient.sum().backward()

@@ -38,6 +38,9 @@ class Library:
         for function in (self._forward, self._backward):
             function.argtypes = [ctypes.POINTER(Problem), ctypes.c_int32, ctypes.c_int32]
             function.restype = None
+        library.semfocus_problem_size.restype = ctypes.c_int64
+        if library.semfocus_problem_size() != ctypes.sizeof(Problem):
+            raise ImportError(f"{path} was compiled from other sources; install the package again")
         self.path = path
         self.best = INSTRUCTION_SETS[library.semfocus_instruction_set()]
         self.instruction_set = _wanted_instruction_set(self.best)
@@ -71,3 +74,9 @@ def load_library() -> Library | None:
     paths = [Path(named)] if named else [folder / f"_native{suffix}" for suffix in EXTENSION_SUFFIXES]
     path = next((each for each in paths if each.exists()), None)
     return None if path is None else Library(path)
+
+
+def kernels_in_use() -> str | None:
+    """The instruction set of the compiled kernels, or None where there are none."""
+    library = load_library()
+    return None if library is None else library.instruction_set

@@ -45,7 +45,8 @@ def native_attention(call: AttentionCall) -> Tensor:
     )
     mask, inner = _mask(call)
     pattern = call.pattern
-    size = _size(pattern, key.shape[-2])
+    # Larger sizes mean the same, and would not fit the kernels' integers.
+    size = min(_size(pattern, key.shape[-2]), key.shape[-2] + query.shape[-2])
     output, _, _ = _attend(
         query.contiguous(),
         key.contiguous(),
@@ -222,4 +223,9 @@ def _differentiate(ctx: Any, grad_output: Tensor, *_: Any) -> tuple[Any, ...]:
     return (*gradients, *(None,) * 11)
 
 
+def _refuse_second_derivative(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    raise RuntimeError("native attention has no second derivative; use implementation='reference'")
+
+
 _attend.register_autograd(_differentiate, setup_context=_save)
+_attend_backward.register_autograd(_refuse_second_derivative)

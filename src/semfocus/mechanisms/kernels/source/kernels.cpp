@@ -91,6 +91,9 @@ int32_t semfocus_instruction_set(void) {
   return PORTABLE;
 }
 
+// To be compared with the size of the caller's struct.
+int64_t semfocus_problem_size(void) { return (int64_t)sizeof(Problem); }
+
 void semfocus_forward(const Problem *p, int32_t set, int32_t is_double) { run(*p, set, is_double, false); }
 void semfocus_backward(const Problem *p, int32_t set, int32_t is_double) { run(*p, set, is_double, true); }
 }

@@ -1,4 +1,4 @@
-// What a call hands to the kernels. The same layout is declared in native.py.
+// What a call hands to the kernels. The same layout is declared in library.py.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Counter-based random numbers: a mixing function of (seed, counter), the same as in randomness.py.
+// Counter-based random numbers: a mixing function of (seed, counter).
 #pragma once
 #include <cstdint>
 
