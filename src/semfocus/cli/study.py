@@ -74,7 +74,7 @@ def curve_table(records: "list[Record]", num_rows: int = 16) -> "Table":
     return table
 
 
-def _cell(record: "Record", epoch: int, width: int = 20) -> str:
+def _cell(record: "Record", epoch: int, width: int = 12) -> str:
     curve = record["curve"]
     if epoch not in curve.get("epoch", []):
         return ""
