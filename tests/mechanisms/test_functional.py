@@ -186,7 +186,7 @@ def test_the_pattern_must_be_a_pattern(pattern):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
 def test_a_mask_that_is_not_bool_is_a_type_error(dtype):
-    with pytest.raises(TypeError, match=r"mask must be bool \(True = may attend\), got torch"):
+    with pytest.raises(TypeError, match=r"mask must be a bool tensor \(True = may attend\), got torch"):
         attention(*inputs(), mask=torch.zeros(6, 6, dtype=dtype))
 
 

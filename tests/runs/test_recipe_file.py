@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from semfocus import parse_pattern
-from semfocus.runs import RunSpec, load_recipe
+from semfocus.runs import RunSpec, load_recipe, open_store, result_digest
 from semfocus.tasks import TASKS
-from semfocus.training import run
+from semfocus.training import Observer, run
 from tests_recipe import RECIPE
 
 
@@ -52,3 +52,28 @@ def test_a_built_in_name_cannot_be_taken(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"cannot read the recipe file .*nothing\.py"):
         load_recipe(tmp_path / "nothing.py")
+
+
+class InterruptOnce(Observer):
+    def __init__(self) -> None:
+        self.done = False
+
+    def batch_ended(self, epoch: int, batch: int, num_batches: int) -> None:
+        if epoch == 2 and not self.done:
+            self.done = True
+            raise KeyboardInterrupt
+
+
+def test_a_users_pattern_and_task_resume_bit_identically(recipe: Path, tmp_path: Path) -> None:
+    _, digest = load_recipe(recipe)
+    spec = RunSpec(
+        task="first_bit",
+        pattern="every_other(3)",
+        recipe=digest,
+        model={"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        training={"length": 6, "num_train": 40, "num_held_out": 20, "epochs": 4},
+    )
+    whole = run(spec, open_store(tmp_path / "whole"))
+    with pytest.raises(KeyboardInterrupt):
+        run(spec, open_store(tmp_path / "parts"), observers=[InterruptOnce()])
+    assert result_digest(run(spec, open_store(tmp_path / "parts"))) == result_digest(whole)
