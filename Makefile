@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study test slow lint format lock clean
+.PHONY: install study test slow sanitize lint format lock clean
 
 install: $(INSTALLED)
 
@@ -27,6 +27,14 @@ lint: install
 
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow
+
+# Leaks are not looked for: Python keeps what it has until it ends.
+sanitize: install ## the kernel tests on a build with AddressSanitizer and UndefinedBehaviorSanitizer
+	mkdir -p build
+	g++ -g -O1 -std=gnu++17 -ffp-contract=fast -fopenmp -fPIC -shared -Wno-psabi -fno-sanitize-recover=undefined \
+	  -fsanitize=address,undefined src/semfocus/mechanisms/kernels/source/kernels.cpp -o build/sanitized.so
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels
 
 format: install
 	$(BIN)/ruff check --fix
