@@ -1,5 +1,7 @@
 """Compiles the native kernels when a C++ compiler is there; without one the package works on PyTorch alone."""
 
+from pathlib import Path
+
 from setuptools import Extension, setup
 
 SOURCE = "src/semfocus/mechanisms/kernels/source"
@@ -9,8 +11,15 @@ setup(
         Extension(
             "semfocus.mechanisms.kernels._native",
             sources=[f"{SOURCE}/kernels.cpp"],
-            depends=[f"{SOURCE}/{name}" for name in ("body.inc", "problem.h", "random.h")],
-            extra_compile_args=["-O3", "-std=gnu++17", "-ffp-contract=fast", "-fopenmp", "-Wno-psabi"],
+            depends=[str(path) for path in Path(SOURCE).iterdir()],
+            extra_compile_args=[
+                "-O3",
+                "-fno-wrapv",
+                "-std=gnu++17",
+                "-ffp-contract=fast",
+                "-fopenmp",
+                "-Wno-psabi",
+            ],
             extra_link_args=["-fopenmp"],
             optional=True,
         )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
-from semfocus.randomness import add_dropped, derive_seed, drop, stream
+from semfocus.randomness import all_places, derive_seed, draws, drop, stream
 
 
 def test_seeds_never_change_between_releases() -> None:
@@ -48,24 +48,44 @@ def test_the_global_generator_is_left_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_adding_what_dropout_leaves_equals_dropping_and_adding() -> None:
-    x = torch.randn(
-        50, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
-    )
-    y = torch.randn(
-        50, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True
-    )
-    for probability in (0.0, 0.01, 0.5):
-        fused = add_dropped(x, y, probability, stream(0, "noise"))
-        plain = x + drop(y, probability, stream(0, "noise"))
-        torch.testing.assert_close(fused, plain)
-        upstream = torch.randn(50, 40, dtype=torch.float64)
-        for left, right in zip(
-            torch.autograd.grad(fused, (x, y), upstream),
-            torch.autograd.grad(plain, (x, y), upstream),
-            strict=True,
-        ):
-            torch.testing.assert_close(left, right)
+def test_draws_depend_on_seed_row_and_column_and_on_nothing_else() -> None:
+    rows, columns = all_places(torch.Size((50, 40)), torch.device("cpu"))
+    everything = draws(7, rows, columns)
+    assert torch.equal(everything[10:20, 5:], draws(7, rows[10:20], columns[5:]))
+    assert not torch.equal(everything, draws(8, rows, columns))
+    assert len(everything.unique()) == everything.numel()
+    # Computed with unlimited integers, by hand as it were.
+    key = (7 + (3 + 1) * 0x9E3779B97F4A7C15) % 2**64
+    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) % 2**64
+    key ^= key >> 31
+    mixed = (5 * 0x9E3779B1 + key) % 2**32
+    mixed = ((mixed ^ (mixed >> 16)) * 0x21F0AAAD) % 2**32
+    mixed = (((mixed ^ (mixed >> 15)) + (key >> 32)) * 0x735A2D97) % 2**32
+    assert int(everything[3, 5]) == mixed ^ (mixed >> 15)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**62 - 1])
+def test_draws_are_uniform_and_unrelated_between_neighbours(seed: int) -> None:
+    uniform = draws(seed, *all_places(torch.Size((500, 400)), torch.device("cpu"))).double() / 2**32
+    count = uniform.numel()
+    counts = torch.histc(uniform, 64, 0, 1)
+    chi_square = ((counts - count / 64) ** 2 / (count / 64)).sum()
+    assert 20 < chi_square < 120  # 63 degrees of freedom; outside once in 10^5
+    centred = uniform - 0.5
+    other = draws(seed + 1, *all_places(torch.Size((500, 400)), torch.device("cpu"))).double() / 2**32 - 0.5
+    for left, right in (
+        (centred[:, 1:], centred[:, :-1]),
+        (centred[1:], centred[:-1]),
+        (centred[:, 64:], centred[:, :-64]),
+        (centred, other),
+    ):
+        correlation = 12 * (left * right).mean()
+        assert abs(correlation) < 5 / left.numel() ** 0.5
+    # Each bit of a draw is set half of the time.
+    bits = draws(seed, *all_places(torch.Size((500, 400)), torch.device("cpu"))).flatten()
+    for bit in range(32):
+        assert abs((bits >> bit & 1).double().mean() - 0.5) < 5 * 0.5 / count**0.5
 
 
 def test_dropout_has_exact_first_and_second_derivatives() -> None:
@@ -73,12 +93,12 @@ def test_dropout_has_exact_first_and_second_derivatives() -> None:
     y = torch.randn(
         5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True
     ).T
-    for function in (
-        lambda a, b: drop(a * b, 0.4, stream(0, "noise")) ** 2,
-        lambda a, b: add_dropped(a, b, 0.4, stream(0, "noise")) ** 2,
-    ):
-        assert torch.autograd.gradcheck(function, (x, y))
-        assert torch.autograd.gradgradcheck(function, (x, y))
+
+    def function(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return drop(a * b, 0.4, stream(0, "noise")) ** 2
+
+    assert torch.autograd.gradcheck(function, (x, y))
+    assert torch.autograd.gradgradcheck(function, (x, y))
 
 
 def test_a_value_that_is_dropped_reaches_nothing_even_if_it_is_not_finite() -> None:

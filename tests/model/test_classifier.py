@@ -197,8 +197,8 @@ def test_released_padding_to_a_multiple_takes_part() -> None:
 
 def test_first_norm_eps_concerns_the_first_block_only() -> None:
     model = Classifier(config(first_norm_eps=0.0))
-    assert [block.attention_norm.eps for block in model.blocks] == [0.0, 1e-5]
-    assert [block.mlp_norm.eps for block in model.blocks] == [1e-5, 1e-5]
+    assert [block.attention_eps for block in model.blocks] == [0.0, 1e-5]
+    assert [block.mlp_eps for block in model.blocks] == [1e-5, 1e-5]
 
 
 def test_initial_weights_of_one_seed_agree_between_patterns() -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.pattern import Family, Pattern, keep_largest, query_positions
+from semfocus.randomness import all_places, draw_seed, draws
 
 
 class InputAgnostic(Pattern):
@@ -101,11 +102,29 @@ class Random(Pattern):
 
     def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
         if self.fixed:
-            priority = _position_noise(allowed)
-        else:
-            source = generator.device if generator is not None else scores.device
-            priority = torch.rand(scores.shape, generator=generator, device=source).to(scores.device)
-        return keep_largest(priority, allowed, self.k)
+            return keep_largest(_position_noise(allowed), allowed, self.k)
+        rows, _ = all_places(scores.shape, scores.device)
+        return keep_drawn(draw_seed(generator), rows, allowed.expand(scores.shape), self.k)
+
+
+def keep_drawn(seed: int, rows: Tensor, allowed: Tensor, num_kept: int) -> Tensor:
+    """In each row min(num_kept, allowed) distinct keys, each set equally likely: a function of seed and row.
+
+    Floyd's method on the ranks of the allowed keys: the i-th draw is uniform up to a limit that grows by
+    one; a rank that is already taken gives way to the limit itself.
+    """
+    choices = allowed.sum(-1, keepdim=True)
+    rank = allowed.cumsum(-1) - 1
+    kept = torch.zeros_like(allowed)
+    num_kept = min(num_kept, allowed.shape[-1])
+    taken = torch.full((*allowed.shape[:-1], num_kept), -1, device=allowed.device)
+    for place in range(num_kept):
+        limit = choices - choices.clamp(max=num_kept) + place
+        drawn = (draws(seed, rows, torch.tensor(place, device=allowed.device)) * (limit + 1)) >> 32
+        drawn = torch.where((taken == drawn).any(-1, keepdim=True), limit, drawn)
+        taken[..., place : place + 1] = drawn
+        kept |= rank == drawn
+    return kept & allowed
 
 
 def _key_offsets(allowed: Tensor) -> Tensor:

@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.model.config import ModelConfig
+from semfocus.model.passes import add_dropped, add_dropped_and_norm, dropped_relu, norm
 from semfocus.model.self_attention import JointSelfAttention, SelfAttention
-from semfocus.randomness import add_dropped, drop
+from semfocus.randomness import drop
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "mish": F.mish}
 
@@ -25,8 +26,11 @@ class Mlp(nn.Module):
         self.dropout = config.dropout
 
     def forward(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        hidden = self.activation(self.expand(x))
-        return self.contract(drop(hidden, self.dropout if self.training else 0.0, generator))
+        rate = self.dropout if self.training else 0.0
+        hidden = self.expand(x)
+        if self.activation is F.relu:
+            return self.contract(dropped_relu(hidden, rate, generator))
+        return self.contract(drop(self.activation(hidden), rate, generator))
 
 
 class Block(nn.Module):
@@ -40,14 +44,16 @@ class Block(nn.Module):
         self.pre_norm = config.norm == "pre"
         self.dropout = config.dropout
         eps = config.layer_norm_eps
-        first_eps = config.first_norm_eps if is_first and config.first_norm_eps is not None else eps
-        self.attention_norm = nn.LayerNorm(config.d_model, first_eps, elementwise_affine=False)
-        self.mlp_norm = nn.LayerNorm(config.d_model, eps, elementwise_affine=False)
+        self.attention_eps = config.first_norm_eps if is_first and config.first_norm_eps is not None else eps
+        self.mlp_eps = eps
 
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         rate = self.dropout if self.training else 0.0
         if self.pre_norm:
-            x = add_dropped(x, self.attention(self.attention_norm(x), mask, generator), rate, generator)
-            return add_dropped(x, self.mlp(self.mlp_norm(x), generator), rate, generator)
-        x = self.attention_norm(add_dropped(x, self.attention(x, mask, generator), rate, generator))
-        return self.mlp_norm(add_dropped(x, self.mlp(x, generator), rate, generator))
+            mixed = self.attention(norm(x, self.attention_eps), mask, generator)
+            x, normed = add_dropped_and_norm(x, mixed, rate, self.mlp_eps, generator)
+            return add_dropped(x, self.mlp(normed, generator), rate, generator)
+        _, x = add_dropped_and_norm(
+            x, self.attention(x, mask, generator), rate, self.attention_eps, generator
+        )
+        return add_dropped_and_norm(x, self.mlp(x, generator), rate, self.mlp_eps, generator)[1]

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.mechanisms import ObservableAttention
+from semfocus.mechanisms.kernels.operation import split_three
 from semfocus.model.config import ModelConfig
 
 
@@ -27,7 +28,7 @@ class SelfAttention(ObservableAttention):
         # One product for the three projections: fewer, larger operations, the same numbers.
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
-        query, key, value = F.linear(x, weight, bias).chunk(3, dim=-1)
+        query, key, value = split_three(F.linear(x, weight, bias))
         mixed = self.attend(
             x,
             self._split(query),

@@ -10,12 +10,13 @@ import torch
 
 from semfocus.mechanisms import Banded, BlockLocal, BottomK, Full, Random, TopK, TopP, attention
 from semfocus.mechanisms.kernels.library import INSTRUCTION_SETS, load_library
-from semfocus.mechanisms.kernels.native import _LONGEST_FULL, _attend, _attend_backward
+from semfocus.mechanisms.kernels.operation import attend_backward_operation, attend_operation
 
 LIBRARY = load_library()
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the kernels were not compiled (no C++ compiler)")
 
 PATTERNS = (Full(), TopK(1), TopK(5), TopK(64), BottomK(3), Banded(4), Banded(9), BlockLocal(5))
+TOP, FULL = 0, 5  # modes of source/problem.h
 LENGTHS = ((1, 1), (2, 2), (7, 7), (16, 16), (97, 97), (257, 257), (5, 40), (40, 5), (1, 300))
 
 
@@ -58,8 +59,6 @@ def test_equals_the_reference_in_float64(pattern, width):
     for (num_queries, num_keys), causal, kind in itertools.product(
         LENGTHS, (False, True), ("none", "padding", "any")
     ):
-        if isinstance(pattern, Full) and num_keys > _LONGEST_FULL:
-            continue
         tensors = draw(num_queries, num_keys, width)
         options = {"causal": causal, "mask": draw_mask(kind, num_queries, num_keys)}
         expected = run("reference", *tensors, pattern, **options)
@@ -67,7 +66,7 @@ def test_equals_the_reference_in_float64(pattern, width):
 
 
 @pytest.mark.usefixtures("instruction_set")
-@pytest.mark.parametrize("pattern", [TopK(5), TopK(64), Banded(9)], ids=str)
+@pytest.mark.parametrize("pattern", [TopK(5), TopK(64), Banded(9), Full()], ids=str)
 def test_long_sequences_cross_chunks_of_keys(pattern):
     tensors = draw(3, 5000, 8, batch=(1,))
     assert_equal_to(run("reference", *tensors, pattern), run("native", *tensors, pattern), 1e-12)
@@ -157,6 +156,31 @@ def test_gradients_by_finite_differences(pattern):
     assert torch.autograd.gradcheck(call, leaves)
 
 
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("pattern", [*PATTERNS, Random(1), Random(3), Random(64)], ids=str)
+@pytest.mark.parametrize("kind", ["none", "padding", "any"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_one_generator_draws_the_same_on_the_kernels_and_on_the_reference(pattern, kind, dropout):
+    for (num_queries, num_keys), causal in itertools.product(
+        ((1, 1), (7, 7), (50, 97), (40, 5)), (False, True)
+    ):
+        tensors = draw(num_queries, num_keys, 8)
+        mask = draw_mask(kind, num_queries, num_keys)
+        expected, actual = (
+            run(
+                each,
+                *tensors,
+                pattern,
+                causal=causal,
+                mask=mask,
+                dropout=dropout,
+                generator=torch.Generator().manual_seed(3),
+            )
+            for each in ("reference", "native")
+        )
+        assert_equal_to(expected, actual, 1e-12)
+
+
 def test_dropout_drops_the_right_share_and_keeps_the_mean():
     query, key = torch.zeros(1, 4096, 2), torch.zeros(1, 8, 2)
     generator = torch.Generator().manual_seed(0)
@@ -212,16 +236,15 @@ def test_more_threads_than_batch_elements_give_the_same_gradients_up_to_rounding
 
 
 def test_the_operators_pass_opcheck():
-    query, key, value, grad_output = draw(9, 9, 4, batch=(2,))
+    query, key, value, grad_output = draw(9, 9, 4, batch=(2, 1))
     mask = torch.rand(2, 1, 9, 9, generator=torch.Generator().manual_seed(0)) > 0.3
-    arguments = (None, 1, 0, 3, 3, True, 0.5, 0.1, 7, 0, 1)
-    for each in (None, mask):
+    for each, mode in itertools.product((None, mask), (TOP, FULL)):
+        options = (mode, 3, 3 if mode == TOP else 0, True, 0.5, 0.1, 0, 7, 1)
         leaves = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
-        torch.library.opcheck(_attend, (*leaves, each, *arguments[1:]))
-    _, indices, weights = _attend(query, key, value, *arguments)
-    torch.library.opcheck(
-        _attend_backward, (grad_output, query, key, value, indices, weights, 0.5, 0.1, 7, 1)
-    )
+        torch.library.opcheck(attend_operation, (*leaves, each, *options))
+        results = attend_operation(query, key, value, each, *options)
+        saved = (grad_output, query, key, value, each, *results)
+        torch.library.opcheck(attend_backward_operation, (*saved, *options))
 
 
 def test_it_says_why_it_refuses():
@@ -280,5 +303,5 @@ def test_a_second_derivative_is_refused_in_words():
     query.requires_grad_()
     output = attention(query, key, value, TopK(2), implementation="native")
     (gradient,) = torch.autograd.grad(output.sum(), query, create_graph=True)
-    with pytest.raises(RuntimeError, match="implementation='reference'"):
+    with pytest.raises(RuntimeError, match="use implementation='torch' or 'reference'"):
         gradient.sum().backward()

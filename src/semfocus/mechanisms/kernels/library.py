@@ -2,6 +2,9 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -9,15 +12,19 @@ from pathlib import Path
 INSTRUCTION_SETS = ("portable", "avx2", "avx512")
 
 
+class Rows(ctypes.Structure):
+    """Numbers as (outer, inner, row, feature): the address and the strides of the first three, in elements."""
+
+    _fields_ = (("data", ctypes.c_void_p), *((name, ctypes.c_int64) for name in ("outer", "inner", "row")))
+
+
 class Problem(ctypes.Structure):
     """The struct of source/problem.h, field by field."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("query", "key", "value", "output", "indices", "weights")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("grad_output", "grad_query", "grad_key", "grad_value", "mask")
-        ),
+        *((name, Rows) for name in ("query", "key", "value", "output")),
+        *((name, Rows) for name in ("grad_output", "grad_query", "grad_key", "grad_value")),
+        *((name, ctypes.c_void_p) for name in ("indices", "weights", "mask")),
         *((name, ctypes.c_int64) for name in ("mask_outer", "mask_inner", "mask_query", "mask_key")),
         *(
             (name, ctypes.c_int64)
@@ -29,6 +36,19 @@ class Problem(ctypes.Structure):
     )
 
 
+class Pass(ctypes.Structure):
+    """The struct of source/passes.h, field by field."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("input", "other", "sum", "normed", "factors")),
+        *((name, ctypes.c_void_p) for name in ("grad_sum", "grad_normed", "grad_input", "grad_other")),
+        *((name, ctypes.c_int64) for name in ("rows", "width")),
+        *((name, ctypes.c_double) for name in ("epsilon", "dropout")),
+        ("seed", ctypes.c_uint64),
+        ("threads", ctypes.c_int32),
+    )
+
+
 class Library:
     """The loaded kernels and the instruction set they use."""
 
@@ -37,19 +57,36 @@ class Library:
         self._forward, self._backward = library.semfocus_forward, library.semfocus_backward
         for function in (self._forward, self._backward):
             function.argtypes = [ctypes.POINTER(Problem), ctypes.c_int32, ctypes.c_int32]
-            function.restype = None
-        library.semfocus_problem_size.restype = ctypes.c_int64
-        if library.semfocus_problem_size() != ctypes.sizeof(Problem):
+            function.restype = ctypes.c_int32
+        self._pass = library.semfocus_pass
+        self._pass.argtypes = [ctypes.POINTER(Pass), ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
+        self._pass.restype = None
+        library.semfocus_struct_sizes.restype = ctypes.c_int64
+        if library.semfocus_struct_sizes() != ctypes.sizeof(Problem) * 65536 + ctypes.sizeof(Pass):
             raise ImportError(f"{path} was compiled from other sources; install the package again")
         self.path = path
         self.best = INSTRUCTION_SETS[library.semfocus_instruction_set()]
         self.instruction_set = _wanted_instruction_set(self.best)
 
-    def forward(self, problem: Problem, is_double: bool) -> None:
-        self._forward(ctypes.byref(problem), INSTRUCTION_SETS.index(self.instruction_set), int(is_double))
+    def forward(self, problem: Problem, is_double: bool) -> bool:
+        """Whether a key that was passed over might have a score that is not finite."""
+        outcome = self._forward(
+            ctypes.byref(problem), INSTRUCTION_SETS.index(self.instruction_set), is_double
+        )
+        return self._checked(outcome) == 1
 
     def backward(self, problem: Problem, is_double: bool) -> None:
-        self._backward(ctypes.byref(problem), INSTRUCTION_SETS.index(self.instruction_set), int(is_double))
+        self._checked(
+            self._backward(ctypes.byref(problem), INSTRUCTION_SETS.index(self.instruction_set), is_double)
+        )
+
+    def run_pass(self, values: Pass, is_double: bool, kind: int) -> None:
+        self._pass(ctypes.byref(values), INSTRUCTION_SETS.index(self.instruction_set), is_double, kind)
+
+    def _checked(self, outcome: int) -> int:
+        if outcome == 2:
+            raise MemoryError("the attention kernels could not get their working memory")
+        return outcome
 
 
 def _wanted_instruction_set(best: str) -> str:
@@ -63,13 +100,32 @@ def _wanted_instruction_set(best: str) -> str:
     return wanted
 
 
-@lru_cache(maxsize=1)
-def load_library() -> Library | None:
-    """The compiled kernels, or None where the package was installed without a C++ compiler.
+_switched_off: ContextVar[bool] = ContextVar("switched_off", default=False)
 
-    SEMFOCUS_KERNELS names another build of them, e.g. one with a sanitizer.
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """While open, everything runs on PyTorch's own operations, which can be differentiated twice."""
+    token = _switched_off.set(True)
+    try:
+        yield
+    finally:
+        _switched_off.reset(token)
+
+
+def load_library() -> Library | None:
+    """The compiled kernels, or None where they are not compiled or not wanted.
+
+    SEMFOCUS_KERNELS names another build of them, e.g. one with a sanitizer; `none` switches them off.
     """
+    return None if _switched_off.get() else _load_library()
+
+
+@lru_cache(maxsize=1)
+def _load_library() -> Library | None:
     named = os.environ.get("SEMFOCUS_KERNELS")
+    if named == "none":
+        return None
     folder = Path(__file__).parent
     paths = [Path(named)] if named else [folder / f"_native{suffix}" for suffix in EXTENSION_SUFFIXES]
     path = next((each for each in paths if each.exists()), None)

@@ -1,27 +1,33 @@
-// Sparse attention on the CPU: exact top-k and its relatives, forward and backward.
-// Plain C++ with a C interface: no torch headers, so it survives upgrades of torch.
+// Sparse attention on the CPU: exact top-k and its relatives, forward and backward, and the passes between the matrix
+// products of a block. Plain C++ with a C interface: no torch headers, so it survives upgrades of torch.
 
+#include "passes.h"
 #include "problem.h"
 #include "random.h"
+#include "workspace.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <vector>
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static inline int omp_get_thread_num() { return 0; }
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAS_SHUFFLE 1
+#endif
 #endif
 
 namespace portable {
 #define VECTOR_BYTES 16
 #define TILE_ROWS 4
-// Bit i: is value i of a vector at least the threshold? (NaN is not.)
-template <typename T> static inline uint32_t match_mask(const T *values, T threshold) {
-  uint32_t matches = 0;
-  for (int lane = 0; lane < VECTOR_BYTES / (int)sizeof(T); lane++) matches |= uint32_t(values[lane] >= threshold) << lane;
-  return matches;
-}
 #include "body.inc"
 #undef VECTOR_BYTES
 #undef TILE_ROWS
@@ -33,13 +39,7 @@ template <typename T> static inline uint32_t match_mask(const T *values, T thres
 #pragma GCC target("avx2,fma")
 namespace avx2 {
 #define VECTOR_BYTES 32
-#define TILE_ROWS 6
-static inline uint32_t match_mask(const float *values, float threshold) {
-  return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_GE_OQ));
-}
-static inline uint32_t match_mask(const double *values, double threshold) {
-  return (uint32_t)_mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(values), _mm256_set1_pd(threshold), _CMP_GE_OQ));
-}
+#define TILE_ROWS 4
 #include "body.inc"
 #undef VECTOR_BYTES
 #undef TILE_ROWS
@@ -50,13 +50,7 @@ static inline uint32_t match_mask(const double *values, double threshold) {
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
 namespace avx512 {
 #define VECTOR_BYTES 64
-#define TILE_ROWS 12
-static inline uint32_t match_mask(const float *values, float threshold) {
-  return _mm512_cmp_ps_mask(_mm512_loadu_ps(values), _mm512_set1_ps(threshold), _CMP_GE_OQ);
-}
-static inline uint32_t match_mask(const double *values, double threshold) {
-  return _mm512_cmp_pd_mask(_mm512_loadu_pd(values), _mm512_set1_pd(threshold), _CMP_GE_OQ);
-}
+#define TILE_ROWS 8
 #include "body.inc"
 #undef VECTOR_BYTES
 #undef TILE_ROWS
@@ -66,17 +60,13 @@ static inline uint32_t match_mask(const double *values, double threshold) {
 
 enum InstructionSet : int32_t { PORTABLE = 0, AVX2 = 1, AVX512 = 2 };
 
-static void run(const Problem &p, int32_t set, bool is_double, bool is_backward) {
-#define RUN(space)                                                                                  \
-  (is_backward ? (is_double ? space::backward<double>(p) : space::backward<float>(p))              \
-               : (is_double ? space::forward<double>(p) : space::forward<float>(p)))
 #ifdef HAS_X86_VARIANTS
-  if (set == AVX512) return RUN(avx512);
-  if (set == AVX2) return RUN(avx2);
+#define CHOOSE(set, call) ((set) == AVX512 ? avx512::call : (set) == AVX2 ? avx2::call : portable::call)
+#else
+#define CHOOSE(set, call) ((void)(set), portable::call)
 #endif
-  (void)set;
-  RUN(portable);
-}
+
+enum Outcome : int32_t { DONE = 0, MAYBE_NOT_FINITE = 1, OUT_OF_MEMORY = 2 };
 
 extern "C" {
 
@@ -91,9 +81,28 @@ int32_t semfocus_instruction_set(void) {
   return PORTABLE;
 }
 
-// To be compared with the size of the caller's struct.
-int64_t semfocus_problem_size(void) { return (int64_t)sizeof(Problem); }
+// To be compared with the sizes of the caller's structs.
+int64_t semfocus_struct_sizes(void) { return (int64_t)(sizeof(Problem) * 65536 + sizeof(Pass)); }
 
-void semfocus_forward(const Problem *p, int32_t set, int32_t is_double) { run(*p, set, is_double, false); }
-void semfocus_backward(const Problem *p, int32_t set, int32_t is_double) { run(*p, set, is_double, true); }
+int32_t semfocus_forward(const Problem *p, int32_t set, int32_t is_double) {
+  try {
+    bool doubtful = is_double ? CHOOSE(set, forward<double>(*p)) : CHOOSE(set, forward<float>(*p));
+    return doubtful ? MAYBE_NOT_FINITE : DONE;
+  } catch (const std::bad_alloc &) {
+    return OUT_OF_MEMORY;
+  }
+}
+
+int32_t semfocus_backward(const Problem *p, int32_t set, int32_t is_double) {
+  try {
+    is_double ? CHOOSE(set, backward<double>(*p)) : CHOOSE(set, backward<float>(*p));
+    return DONE;
+  } catch (const std::bad_alloc &) {
+    return OUT_OF_MEMORY;
+  }
+}
+
+void semfocus_pass(const Pass *p, int32_t set, int32_t is_double, int32_t kind) {
+  is_double ? CHOOSE(set, run_pass<double>(*p, kind)) : CHOOSE(set, run_pass<float>(*p, kind));
+}
 }

@@ -1,23 +1,30 @@
-// What a call hands to the kernels. The same layout is declared in library.py.
+// What a call hands to the kernels. The same layouts are declared in library.py.
 #pragma once
 #include <cstdint>
 
 enum Mode : int32_t { TOP = 0, BOTTOM = 1, RANDOM = 2, BANDED = 3, BLOCK_LOCAL = 4, ALL = 5 };
 
+// Rows of numbers: (outer, inner, row, feature), the features side by side, the other strides in elements.
+struct Rows {
+  void *data;
+  int64_t outer, inner, row;
+};
+
 struct Problem {
-  // Rows are contiguous: query (batch, queries, width), key (batch, keys, width), value (batch, keys, value_width).
-  const void *query, *key, *value;
-  void *output;       // (batch, queries, value_width)
-  int32_t *indices;   // (batch, queries, kept), ascending in each row, -1 where fewer keys are allowed
-  void *weights;      // (batch, queries, kept), softmax before dropout
-  // Backward only: gradient of the output, and where the gradients go (zero on entry for key and value).
-  const void *grad_output;
-  void *grad_query, *grad_key, *grad_value;
-  // Boolean mask, or null. Strides in bytes; batch = outer * inner, 0 where the mask is broadcast.
+  Rows query, key, value, output;
+  // Backward only: gradient of the output, and where the gradients go.
+  Rows grad_output, grad_query, grad_key, grad_value;
+  int32_t *indices;  // (batch, queries, kept), ascending in each row, -1 where fewer keys are allowed; not for ALL
+  void *weights;     // (batch, queries, kept), softmax before dropout; for ALL (batch, queries), log of its denominator
+  // Boolean mask, or null. Strides in bytes, 0 where the mask is broadcast.
   const uint8_t *mask;
   int64_t mask_outer, mask_inner, mask_query, mask_key;
-  int64_t batch, inner, queries, keys, width, value_width, kept;
+  int64_t batch, inner, queries, keys, width, value_width, kept;  // batch = outer * inner
   double scale, dropout;
   uint64_t dropout_seed, selection_seed;
   int32_t causal, mode, size, threads;
 };
+
+template <typename T> static inline T *row_of(const Rows &rows, int64_t inner, int64_t batch, int64_t row) {
+  return (T *)rows.data + batch / inner * rows.outer + batch % inner * rows.inner + row * rows.row;
+}

@@ -1,0 +1,16 @@
+// What a call hands to the passes over activations. The same layout is declared in library.py.
+#pragma once
+#include <cstdint>
+
+// Contiguous (rows, width) arrays; those that are not wanted are null.
+struct Pass {
+  const void *input, *other;  // sum = input + drop(other)
+  void *sum, *normed;         // normed = (sum - mean) * factor, in each row
+  void *factors;              // (rows): 1 / sqrt(variance + epsilon)
+  const void *grad_sum, *grad_normed;
+  void *grad_input, *grad_other;
+  int64_t rows, width;
+  double epsilon, dropout;
+  uint64_t seed;
+  int32_t threads;
+};

@@ -1,0 +1,194 @@
+"""What a block does between its matrix products, each in one pass over memory: residual, dropout, norm, ReLU."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semfocus.mechanisms.kernels.library import Library, Pass, load_library
+from semfocus.randomness import draw_seed, drop
+
+# The kinds of source/passes.inc.
+_FORWARD, _BACKWARD, _RELU, _RELU_BACKWARD = range(4)
+
+
+def norm(x: Tensor, epsilon: float) -> Tensor:
+    """LayerNorm without parameters."""
+    if _library(x) is None:
+        return F.layer_norm(x, x.shape[-1:], eps=epsilon)
+    return _Norm.apply(x, epsilon)
+
+
+def add_dropped(x: Tensor, other: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """x + drop(other)"""
+    if _library(x) is None:
+        return x + drop(other, rate, generator)
+    return _AddDropped.apply(x, other, rate, draw_seed(generator) if rate else 0)
+
+
+def add_dropped_and_norm(
+    x: Tensor, other: Tensor, rate: float, epsilon: float, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """y = x + drop(other), and norm(y)"""
+    if _library(x) is None:
+        y = x + drop(other, rate, generator)
+        return y, norm(y, epsilon)
+    return _AddDroppedAndNorm.apply(x, other, rate, epsilon, draw_seed(generator) if rate else 0)
+
+
+def dropped_relu(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """drop(relu(x)); x is used up: it may become the result."""
+    if _library(x) is None:
+        return drop(F.relu(x), rate, generator)
+    return _DroppedRelu.apply(x, rate, draw_seed(generator) if rate else 0)
+
+
+def _library(x: Tensor) -> Library | None:
+    """The kernels, where they serve this tensor outside of torch.compile, which fuses passes itself."""
+    if (
+        x.device.type != "cpu"
+        or x.dtype not in (torch.float32, torch.float64)
+        or torch.compiler.is_compiling()
+    ):
+        return None
+    return load_library()
+
+
+def _run(
+    kind: int, like: Tensor, rate: float = 0.0, seed: int = 0, epsilon: float = 0.0, **arrays: Tensor | None
+) -> None:
+    """One pass over contiguous arrays of the shape of `like`."""
+    library = load_library()
+    assert library is not None
+    assert all(array is None or array.is_contiguous() for array in arrays.values())
+    values = Pass(
+        **{name: array.data_ptr() for name, array in arrays.items() if array is not None},
+        rows=like.numel() // like.shape[-1],
+        width=like.shape[-1],
+        epsilon=epsilon,
+        dropout=rate,
+        seed=seed,
+        threads=torch.get_num_threads(),
+    )
+    library.run_pass(values, like.dtype == torch.float64, kind)
+
+
+def _refuse_second_derivative() -> None:
+    if torch.is_grad_enabled():
+        raise RuntimeError("the native passes have no second derivative; compute inside `without_kernels()`")
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, epsilon: float) -> Tensor:
+        x = x.contiguous()
+        normed, factors = torch.empty_like(x), x.new_empty(x.shape[:-1])
+        _run(_FORWARD, x, epsilon=epsilon, input=x, normed=normed, factors=factors)
+        ctx.save_for_backward(normed, factors)
+        return normed
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        _refuse_second_derivative()
+        normed, factors = ctx.saved_tensors
+        grad_input = torch.empty_like(normed)
+        _run(
+            _BACKWARD,
+            normed,
+            normed=normed,
+            factors=factors,
+            grad_normed=grad.contiguous(),
+            grad_input=grad_input,
+        )
+        return grad_input, None
+
+
+class _AddDropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, other: Tensor, rate: float, seed: int) -> Tensor:
+        x, other = x.contiguous(), other.contiguous()
+        result = torch.empty_like(x)
+        _run(_FORWARD, x, rate, seed, input=x, other=other, sum=result)
+        ctx.options = rate, seed
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        _refuse_second_derivative()
+        rate, seed = ctx.options
+        if rate == 0.0:
+            return grad, grad, None, None
+        grad = grad.contiguous()
+        grad_other = torch.empty_like(grad)
+        _run(_BACKWARD, grad, rate, seed, grad_sum=grad, grad_other=grad_other)
+        return grad, grad_other, None, None
+
+
+class _AddDroppedAndNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, other: Tensor, rate: float, epsilon: float, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        x, other = x.contiguous(), other.contiguous()
+        result, normed, factors = torch.empty_like(x), torch.empty_like(x), x.new_empty(x.shape[:-1])
+        _run(
+            _FORWARD, x, rate, seed, epsilon, input=x, other=other, sum=result, normed=normed, factors=factors
+        )
+        ctx.save_for_backward(normed, factors)
+        ctx.options = rate, seed
+        ctx.set_materialize_grads(False)
+        return result, normed
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_result: Tensor | None, grad_normed: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None, None, None, None]:
+        _refuse_second_derivative()
+        normed, factors = ctx.saved_tensors
+        rate, seed = ctx.options
+        if grad_result is None and grad_normed is None:
+            return None, None, None, None, None
+        grad_input = torch.empty_like(normed)
+        grad_other = grad_input if rate == 0.0 else torch.empty_like(normed)
+        if grad_normed is None:
+            assert grad_result is not None
+            grad_input.copy_(grad_result)
+        _run(
+            _BACKWARD,
+            normed,
+            rate,
+            seed,
+            normed=normed,
+            factors=factors,
+            grad_sum=grad_input if grad_normed is None else _contiguous(grad_result),
+            grad_normed=_contiguous(grad_normed),
+            grad_input=grad_input,
+            grad_other=None if rate == 0.0 else grad_other,
+        )
+        return grad_input, grad_other, None, None, None
+
+
+class _DroppedRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rate: float, seed: int) -> Tensor:
+        in_place = x.is_contiguous() and not (x.is_leaf and x.requires_grad)
+        result = x if in_place else torch.empty_like(x, memory_format=torch.contiguous_format)
+        _run(_RELU, x, rate, seed, input=x.contiguous(), sum=result)
+        if in_place:
+            ctx.mark_dirty(x)
+        ctx.save_for_backward(result)
+        ctx.rate = rate
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        _refuse_second_derivative()
+        (result,) = ctx.saved_tensors
+        grad_input = torch.empty_like(result)
+        _run(_RELU_BACKWARD, result, ctx.rate, sum=result, grad_sum=grad.contiguous(), grad_input=grad_input)
+        return grad_input, None, None
+
+
+def _contiguous(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.contiguous()
