@@ -8,7 +8,7 @@ from semfocus.model.block import Block
 from semfocus.model.config import ModelConfig
 from semfocus.model.embedding import TokenEmbedding
 from semfocus.model.initialisation import initialise
-from semfocus.randomness import drop
+from semfocus.model.passes import dropped
 
 
 class Classifier(nn.Module):
@@ -35,7 +35,7 @@ class Classifier(nn.Module):
             raise ValueError(f"tokens and padding must both be (batch, length), got {shapes}")
         tokens, real = self._pad(tokens, padding)
         rate = self.config.dropout if self.training else 0.0
-        x = drop(self.embedding(tokens), rate, generator)
+        x = dropped(self.embedding(tokens), rate, generator)
         takes_part = self._with_globals(real)
         mask = None if takes_part is None else takes_part[:, None, None, :]
         for block in self.blocks:

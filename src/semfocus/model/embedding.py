@@ -30,11 +30,22 @@ class TokenEmbedding(nn.Embedding):
         self.num_globals = config.num_globals
         self.global_id = config.vocab_size
         self.global_position = config.max_length
+        self._kept_waves: tuple[tuple[int, torch.dtype, torch.device], Tensor] | None = None
 
     def forward(self, tokens: Tensor) -> Tensor:
         batch, length = tokens.shape
-        extra = torch.arange(self.num_globals, device=tokens.device)
-        tokens = torch.cat([tokens, (self.global_id + extra).expand(batch, -1)], dim=1)
-        positions = torch.cat([torch.arange(length, device=tokens.device), self.global_position + extra])
-        waves = sinusoidal_positions(positions, self.embedding_dim).to(self.weight.dtype)
-        return super().forward(tokens) * math.sqrt(self.embedding_dim) + waves
+        if self.num_globals:
+            extra = torch.arange(self.num_globals, device=tokens.device)
+            tokens = torch.cat([tokens, (self.global_id + extra).expand(batch, -1)], dim=1)
+        return torch.add(self._waves(length), super().forward(tokens), alpha=math.sqrt(self.embedding_dim))
+
+    def _waves(self, length: int) -> Tensor:
+        """The positions of a sequence, kept for the next one of the same length."""
+        like = (length, self.weight.dtype, self.weight.device)
+        if self._kept_waves is None or self._kept_waves[0] != like:
+            extra = torch.arange(self.num_globals, device=self.weight.device)
+            ordinary = torch.arange(length, device=self.weight.device)
+            positions = torch.cat([ordinary, self.global_position + extra])
+            waves = sinusoidal_positions(positions, self.embedding_dim).to(self.weight.dtype)
+            self._kept_waves = like, waves
+        return self._kept_waves[1]

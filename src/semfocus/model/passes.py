@@ -10,19 +10,19 @@ from semfocus.mechanisms.kernels.library import Library, Pass, load_library
 from semfocus.randomness import draw_seed, drop
 
 # The kinds of source/passes.inc.
-_FORWARD, _BACKWARD, _RELU, _RELU_BACKWARD = range(4)
+FORWARD, BACKWARD, RELU, RELU_BACKWARD = range(4)
 
 
 def norm(x: Tensor, epsilon: float) -> Tensor:
     """LayerNorm without parameters."""
-    if _library(x) is None:
+    if kernels_for(x) is None:
         return F.layer_norm(x, x.shape[-1:], eps=epsilon)
     return _Norm.apply(x, epsilon)
 
 
 def add_dropped(x: Tensor, other: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
     """x + drop(other)"""
-    if _library(x) is None:
+    if kernels_for(x) is None:
         return x + drop(other, rate, generator)
     return _AddDropped.apply(x, other, rate, draw_seed(generator) if rate else 0)
 
@@ -31,20 +31,27 @@ def add_dropped_and_norm(
     x: Tensor, other: Tensor, rate: float, epsilon: float, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """y = x + drop(other), and norm(y)"""
-    if _library(x) is None:
+    if kernels_for(x) is None:
         y = x + drop(other, rate, generator)
         return y, norm(y, epsilon)
     return _AddDroppedAndNorm.apply(x, other, rate, epsilon, draw_seed(generator) if rate else 0)
 
 
+def dropped(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """drop(x)"""
+    if rate == 0.0 or kernels_for(x) is None:
+        return drop(x, rate, generator)
+    return _Dropped.apply(x, rate, draw_seed(generator))
+
+
 def dropped_relu(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
     """drop(relu(x)); x is used up: it may become the result."""
-    if _library(x) is None:
+    if kernels_for(x) is None:
         return drop(F.relu(x), rate, generator)
     return _DroppedRelu.apply(x, rate, draw_seed(generator) if rate else 0)
 
 
-def _library(x: Tensor) -> Library | None:
+def kernels_for(x: Tensor) -> Library | None:
     """The kernels, where they serve this tensor outside of torch.compile, which fuses passes itself."""
     if (
         x.device.type != "cpu"
@@ -55,13 +62,12 @@ def _library(x: Tensor) -> Library | None:
     return load_library()
 
 
-def _run(
+def run_pass(
     kind: int, like: Tensor, rate: float = 0.0, seed: int = 0, epsilon: float = 0.0, **arrays: Tensor | None
 ) -> None:
-    """One pass over contiguous arrays of the shape of `like`."""
+    """One pass over contiguous arrays with the rows and the width of `like`; the names are those of `Pass`."""
     library = load_library()
     assert library is not None
-    assert all(array is None or array.is_contiguous() for array in arrays.values())
     values = Pass(
         **{name: array.data_ptr() for name, array in arrays.items() if array is not None},
         rows=like.numel() // like.shape[-1],
@@ -84,7 +90,7 @@ class _Norm(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, epsilon: float) -> Tensor:
         x = x.contiguous()
         normed, factors = torch.empty_like(x), x.new_empty(x.shape[:-1])
-        _run(_FORWARD, x, epsilon=epsilon, input=x, normed=normed, factors=factors)
+        run_pass(FORWARD, x, epsilon=epsilon, input=x, normed=normed, factors=factors)
         ctx.save_for_backward(normed, factors)
         return normed
 
@@ -93,8 +99,8 @@ class _Norm(torch.autograd.Function):
         _refuse_second_derivative()
         normed, factors = ctx.saved_tensors
         grad_input = torch.empty_like(normed)
-        _run(
-            _BACKWARD,
+        run_pass(
+            BACKWARD,
             normed,
             normed=normed,
             factors=factors,
@@ -109,7 +115,7 @@ class _AddDropped(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, other: Tensor, rate: float, seed: int) -> Tensor:
         x, other = x.contiguous(), other.contiguous()
         result = torch.empty_like(x)
-        _run(_FORWARD, x, rate, seed, input=x, other=other, sum=result)
+        run_pass(FORWARD, x, rate, seed, input=x, other=other, sum=result)
         ctx.options = rate, seed
         return result
 
@@ -121,7 +127,7 @@ class _AddDropped(torch.autograd.Function):
             return grad, grad, None, None
         grad = grad.contiguous()
         grad_other = torch.empty_like(grad)
-        _run(_BACKWARD, grad, rate, seed, grad_sum=grad, grad_other=grad_other)
+        run_pass(BACKWARD, grad, rate, seed, grad_sum=grad, grad_other=grad_other)
         return grad, grad_other, None, None
 
 
@@ -132,8 +138,8 @@ class _AddDroppedAndNorm(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         x, other = x.contiguous(), other.contiguous()
         result, normed, factors = torch.empty_like(x), torch.empty_like(x), x.new_empty(x.shape[:-1])
-        _run(
-            _FORWARD, x, rate, seed, epsilon, input=x, other=other, sum=result, normed=normed, factors=factors
+        run_pass(
+            FORWARD, x, rate, seed, epsilon, input=x, other=other, sum=result, normed=normed, factors=factors
         )
         ctx.save_for_backward(normed, factors)
         ctx.options = rate, seed
@@ -154,8 +160,8 @@ class _AddDroppedAndNorm(torch.autograd.Function):
         if grad_normed is None:
             assert grad_result is not None
             grad_input.copy_(grad_result)
-        _run(
-            _BACKWARD,
+        run_pass(
+            BACKWARD,
             normed,
             rate,
             seed,
@@ -169,12 +175,30 @@ class _AddDroppedAndNorm(torch.autograd.Function):
         return grad_input, grad_other, None, None, None
 
 
+class _Dropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rate: float, seed: int) -> Tensor:
+        x = x.contiguous()
+        result = torch.empty_like(x)
+        run_pass(FORWARD, x, rate, seed, other=x, sum=result)
+        ctx.options = rate, seed
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        _refuse_second_derivative()
+        grad = grad.contiguous()
+        grad_input = torch.empty_like(grad)
+        run_pass(BACKWARD, grad, *ctx.options, grad_sum=grad, grad_other=grad_input)
+        return grad_input, None, None
+
+
 class _DroppedRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float, seed: int) -> Tensor:
         in_place = x.is_contiguous() and not (x.is_leaf and x.requires_grad)
         result = x if in_place else torch.empty_like(x, memory_format=torch.contiguous_format)
-        _run(_RELU, x, rate, seed, input=x.contiguous(), sum=result)
+        run_pass(RELU, x, rate, seed, input=x.contiguous(), sum=result)
         if in_place:
             ctx.mark_dirty(x)
         ctx.save_for_backward(result)
@@ -186,7 +210,9 @@ class _DroppedRelu(torch.autograd.Function):
         _refuse_second_derivative()
         (result,) = ctx.saved_tensors
         grad_input = torch.empty_like(result)
-        _run(_RELU_BACKWARD, result, ctx.rate, sum=result, grad_sum=grad.contiguous(), grad_input=grad_input)
+        run_pass(
+            RELU_BACKWARD, result, ctx.rate, sum=result, grad_sum=grad.contiguous(), grad_input=grad_input
+        )
         return grad_input, None, None
 
 

@@ -22,6 +22,7 @@ class SelfAttention(ObservableAttention):
         self.key = nn.Linear(config.d_model, width)
         self.value = nn.Linear(config.d_model, width)
         self.out = nn.Linear(width, config.d_model)
+        self.scale = config.inverse_temperature / math.sqrt(config.d_model)
 
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to."""
@@ -36,7 +37,7 @@ class SelfAttention(ObservableAttention):
             self._split(value),
             self.config.pattern,
             mask=mask,
-            scale=self.config.inverse_temperature / math.sqrt(self.config.d_model),
+            scale=self.scale,
             dropout=attention_dropout(self),
             generator=generator,
         )

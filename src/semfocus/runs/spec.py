@@ -12,7 +12,7 @@ from semfocus.settings import GroupFactors, ModelSettings, Settings
 from semfocus.tasks import FileTask, Task, checked_length, parse_task
 
 #: raised whenever the same spec would give another result, so that old results are not mistaken for new
-RESULTS_VERSION: Literal[1] = 1
+RESULTS_VERSION: Literal[2] = 2
 
 SpecLength = Annotated[
     int | tuple[int, int],
@@ -63,7 +63,7 @@ class RunSpec(Settings):
     training: TrainingSettings
     data: str | None = None
     recipe: str | None = None
-    results_version: Literal[1] = RESULTS_VERSION
+    results_version: Literal[2] = RESULTS_VERSION
 
     _task: Task = PrivateAttr()
 

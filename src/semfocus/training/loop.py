@@ -6,7 +6,6 @@ from time import perf_counter
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from semfocus.model import Classifier
 from semfocus.randomness import stream
@@ -14,7 +13,7 @@ from semfocus.runs import TrainingSettings
 from semfocus.tasks import Dataset
 from semfocus.training.evaluation import evaluate, padding_of
 from semfocus.training.observers import EpochResult, Observer
-from semfocus.training.optimiser import set_learning_rate
+from semfocus.training.optimiser import clip_gradients, set_learning_rate
 
 
 class Diverged(Exception):
@@ -76,6 +75,7 @@ def _train_epoch(
     observers: Sequence[Observer],
 ) -> None:
     model.train()
+    parameters = list(model.parameters())
     device = data.train.tokens.device
     padding = padding_of(data.train)
     order = torch.randperm(len(data.train), generator=stream(seed, "order", epoch)).to(device)
@@ -87,7 +87,7 @@ def _train_epoch(
         loss = F.cross_entropy(logits, data.train.labels[rows])
         optimiser.zero_grad()
         loss.backward()
-        gradient_norm = nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm or math.inf)
+        gradient_norm = clip_gradients(parameters, settings.clip_norm)
         if not torch.isfinite(loss.detach() + gradient_norm):
             what = "gradient" if torch.isfinite(loss) else "loss"
             raise Diverged(f"the {what} is not finite in epoch {epoch}, batch {index + 1}")

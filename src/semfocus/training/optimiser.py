@@ -1,5 +1,7 @@
 """The optimiser of a run, with a learning rate for each group of parameters."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -20,10 +22,25 @@ def build_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim
         for group, factor in factors.items()
     ]
     if settings.optimiser == "adam":
-        return torch.optim.Adam(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+        return torch.optim.Adam(
+            groups, lr=settings.learning_rate, weight_decay=settings.weight_decay, foreach=True
+        )
     return torch.optim.SGD(
-        groups, lr=settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay
+        groups,
+        lr=settings.learning_rate,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+        foreach=True,
     )
+
+
+def clip_gradients(parameters: Sequence[nn.Parameter], largest_norm: float | None) -> torch.Tensor:
+    """Scale all gradients down to a joint norm of at most `largest_norm`; returns the norm they had."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = nn.utils.get_total_norm(gradients, foreach=True)
+    if largest_norm is not None:
+        nn.utils.clip_grads_with_norm_(parameters, largest_norm, norm, foreach=True)
+    return norm
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int) -> float:

@@ -40,7 +40,7 @@ class Pass(ctypes.Structure):
     """The struct of source/passes.h, field by field."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("input", "other", "sum", "normed", "factors")),
+        *((name, ctypes.c_void_p) for name in ("input", "other", "bias", "sum", "normed", "factors")),
         *((name, ctypes.c_void_p) for name in ("grad_sum", "grad_normed", "grad_input", "grad_other")),
         *((name, ctypes.c_int64) for name in ("rows", "width")),
         *((name, ctypes.c_double) for name in ("epsilon", "dropout")),

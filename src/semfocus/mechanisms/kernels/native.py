@@ -15,13 +15,17 @@ _MODES: dict[type, int] = {TopK: 0, BottomK: 1, Random: 2, Banded: 3, BlockLocal
 _DTYPES = (torch.float32, torch.float64)
 
 
+def has_kernel(pattern: Pattern) -> bool:
+    """Whether a pattern is compiled."""
+    return type(pattern) in _MODES and not (isinstance(pattern, Random) and pattern.fixed)
+
+
 def refuses(call: AttentionCall) -> str | None:
     """Why the native kernels cannot serve a call, or None."""
     if load_library() is None:
         return "the kernels were not compiled: install with a C++ compiler (see `semfocus doctor`)"
-    pattern = call.pattern
-    if type(pattern) not in _MODES or (isinstance(pattern, Random) and pattern.fixed):
-        return f"no native kernel for {pattern}"
+    if not has_kernel(call.pattern):
+        return f"no native kernel for {call.pattern}"
     if call.query.device.type != "cpu" or call.query.dtype not in _DTYPES:
         return f"native kernels are for float32 and float64 on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
@@ -33,21 +37,9 @@ def refuses(call: AttentionCall) -> str | None:
 def native_attention(call: AttentionCall) -> Tensor:
     """Output (..., Lq, dv) of a call that is not refused."""
     shape = call.batch_shape
-    pattern = call.pattern
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
-    # Larger sizes mean the same, and would not fit the kernels' integers.
-    size = min(_size(pattern), num_keys + num_queries)
-    options = Options(
-        mode=_MODES[type(pattern)],
-        size=size,
-        kept=min(size, num_keys),
-        causal=call.causal,
-        scale=call.scale,
-        dropout=call.dropout,
-        # In this order on every implementation, so that one generator gives one result.
-        selection_seed=draw_seed(call.generator) if isinstance(pattern, Random) else 0,
-        dropout_seed=draw_seed(call.generator) if call.dropout else 0,
-        threads=torch.get_num_threads(),
+    options = options_of(
+        call.pattern, num_queries, num_keys, call.causal, call.scale, call.dropout, call.generator
     )
     mask = None if call.mask is None else _four(call.mask, shape, (num_queries, num_keys))
     query, key, value = (
@@ -55,6 +47,32 @@ def native_attention(call: AttentionCall) -> Tensor:
     )
     output = attend(query, key, value, mask, options)
     return output if len(shape) == 2 else output.reshape(*shape, *output.shape[-2:])
+
+
+def options_of(
+    pattern: Pattern,
+    num_queries: int,
+    num_keys: int,
+    causal: bool,
+    scale: float,
+    dropout: float,
+    generator: torch.Generator | None,
+) -> Options:
+    """A call in the kernels' words; draws the seeds that it needs."""
+    # Larger sizes mean the same, and would not fit the kernels' integers.
+    size = min(_size(pattern), num_keys + num_queries)
+    return Options(
+        mode=_MODES[type(pattern)],
+        size=size,
+        kept=min(size, num_keys),
+        causal=causal,
+        scale=scale,
+        dropout=dropout,
+        # In this order on every implementation, so that one generator gives one result.
+        selection_seed=draw_seed(generator) if isinstance(pattern, Random) else 0,
+        dropout_seed=draw_seed(generator) if dropout else 0,
+        threads=torch.get_num_threads(),
+    )
 
 
 def _size(pattern: Pattern) -> int:

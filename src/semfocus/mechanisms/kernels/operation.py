@@ -35,7 +35,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, optio
         return attend_operation(query, key, value, mask, *astuple(options))[0]
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         return _Attend.apply(query, key, value, mask, options)
-    return _forward(query, key, value, mask, options)[0]
+    return attention_forward(query, key, value, mask, options)[0]
 
 
 class _Attend(torch.autograd.Function):
@@ -43,7 +43,7 @@ class _Attend(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options
     ) -> Tensor:
-        output, indices, weights = _forward(query, key, value, mask, options)
+        output, indices, weights = attention_forward(query, key, value, mask, options)
         ctx.save_for_backward(query, key, value, mask, output, indices, weights)
         ctx.options = options
         return output
@@ -57,11 +57,12 @@ class _Attend(torch.autograd.Function):
                 grad_output, query, key, value, mask, *results, *astuple(ctx.options)
             )
         else:
-            gradients = _backward(grad_output, query, key, value, mask, *results, ctx.options)
+            gradients = _gradients(query, key, value)
+            attention_backward(grad_output, query, key, value, mask, *results, ctx.options, gradients)
         return *gradients, None, None
 
 
-def _forward(
+def attention_forward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output, and what the backward pass needs: kept indices, and weights (full attention: log denominators)."""
@@ -102,7 +103,7 @@ def _mark_nan_rows(
             weights[..., rows, :].masked_fill_(spoilt, torch.nan)
 
 
-def _backward(
+def attention_backward(
     grad_output: Tensor,
     query: Tensor,
     key: Tensor,
@@ -112,18 +113,17 @@ def _backward(
     indices: Tensor,
     weights: Tensor,
     options: Options,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and value."""
+    gradients: tuple[Tensor, ...],
+) -> None:
+    """Write the gradients of query, key and value."""
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()
-    gradients = _gradients(query, key, value)
     problem = _problem(query, key, value, mask, output, indices, weights, options)
     problem.grad_output = _rows_of(grad_output)
     problem.grad_query, problem.grad_key, problem.grad_value = map(_rows_of, gradients)
     library = load_library()
     assert library is not None
     library.backward(problem, query.dtype == torch.float64)
-    return gradients
 
 
 def _gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -225,9 +225,9 @@ def attend_operation(
     dropout_seed: int,
     threads: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`_forward` as an operation that torch.compile and torch.export can see."""
+    """`attention_forward` as an operation that torch.compile and torch.export can see."""
     options = Options(mode, size, kept, causal, scale, dropout, selection_seed, dropout_seed, threads)
-    return _forward(query, key, value, mask, options)
+    return attention_forward(query, key, value, mask, options)
 
 
 @attend_operation.register_fake
@@ -255,10 +255,11 @@ def attend_backward_operation(
     dropout_seed: int,
     threads: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`_backward` as an operation, with each gradient in memory of its own."""
+    """`attention_backward` as an operation."""
     options = Options(mode, size, kept, causal, scale, dropout, selection_seed, dropout_seed, threads)
-    gradients = _backward(grad_output, query, key, value, mask, output, indices, weights, options)
-    return tuple(gradient.clone(memory_format=torch.contiguous_format) for gradient in gradients)  # type: ignore[return-value]
+    gradients = query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
+    attention_backward(grad_output, query, key, value, mask, output, indices, weights, options, gradients)
+    return gradients
 
 
 @attend_backward_operation.register_fake

@@ -4,7 +4,8 @@
 
 // Contiguous (rows, width) arrays; those that are not wanted are null.
 struct Pass {
-  const void *input, *other;  // sum = input + drop(other)
+  const void *input, *other;  // sum = input + drop(other + bias)
+  const void *bias;           // (width)
   void *sum, *normed;         // normed = (sum - mean) * factor, in each row
   void *factors;              // (rows): 1 / sqrt(variance + epsilon)
   const void *grad_sum, *grad_normed;
