@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study test slow sanitize lint format lock clean
+.PHONY: install study test slow bench sanitize lint format lock clean
 
 install: $(INSTALLED)
 
@@ -27,6 +27,16 @@ lint: install
 
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow
+
+BENCHMARKS := attention_speed masked_speed memory training_step epoch listops_sampling
+
+# A missed claim is printed; a script that fails does not stop the others, but fails the target.
+bench: install ## one script a claim about speed and memory (a quarter of an hour; nothing else should run meanwhile)
+	failed=0; \
+	for each in $(BENCHMARKS); do echo "== benchmarks/$$each.py"; $(BIN)/python benchmarks/$$each.py || failed=1; done; \
+	if $(BIN)/python -c "import matplotlib" 2>/dev/null; then $(BIN)/python benchmarks/plot.py || failed=1; \
+	else echo "no plot without matplotlib: $(BIN)/pip install matplotlib, then $(BIN)/python benchmarks/plot.py"; fi; \
+	exit $$failed
 
 # Leaks are not looked for: Python keeps what it has until it ends.
 sanitize: install ## the kernel tests on a build with AddressSanitizer and UndefinedBehaviorSanitizer

@@ -28,8 +28,7 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
     """In evaluation mode, in large batches. `seed` and `epoch` feed patterns that are random even then."""
     was_training = model.training
     model.eval()
-    length = samples.tokens.shape[1]
-    batch_size = max(1, _SCORES_AT_ONCE // (length * length))
+    batch_size = evaluation_batch_size(samples.tokens.shape[1])
     padding = padding_of(samples)
     device = samples.tokens.device
     loss = torch.zeros((), dtype=torch.float64)
@@ -45,6 +44,11 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
     model.train(was_training)
     most_frequent = int(samples.labels.bincount().max())
     return Evaluation(float(loss / len(samples)), correct / len(samples), most_frequent / len(samples))
+
+
+def evaluation_batch_size(length: int) -> int:
+    """How many sequences of this length are evaluated at once."""
+    return max(1, _SCORES_AT_ONCE // (length * length))
 
 
 def padding_of(samples: Samples) -> torch.Tensor | None:

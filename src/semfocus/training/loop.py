@@ -6,11 +6,12 @@ from time import perf_counter
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import TrainingSettings
-from semfocus.tasks import Dataset
+from semfocus.tasks import Dataset, Samples
 from semfocus.training.evaluation import evaluate, padding_of
 from semfocus.training.observers import EpochResult, Observer
 from semfocus.training.optimiser import clip_gradients, set_learning_rate
@@ -75,22 +76,35 @@ def _train_epoch(
     observers: Sequence[Observer],
 ) -> None:
     model.train()
-    parameters = list(model.parameters())
     device = data.train.tokens.device
     padding = padding_of(data.train)
     order = torch.randperm(len(data.train), generator=stream(seed, "order", epoch)).to(device)
     batches = order[: len(order) - settings.drop_samples_per_epoch].split(settings.batch_size)
     for index, rows in enumerate(batches):
-        step = (epoch - 1) * len(batches) + index
-        noise = stream(seed, "noise", step)
-        logits = model(data.train.tokens[rows], None if padding is None else padding[rows], generator=noise)
-        loss = F.cross_entropy(logits, data.train.labels[rows])
-        optimiser.zero_grad()
-        loss.backward()
-        gradient_norm = clip_gradients(parameters, settings.clip_norm)
-        if not torch.isfinite(loss.detach() + gradient_norm):
-            what = "gradient" if torch.isfinite(loss) else "loss"
-            raise Diverged(f"the {what} is not finite in epoch {epoch}, batch {index + 1}")
-        optimiser.step()
+        noise = stream(seed, "noise", (epoch - 1) * len(batches) + index)
+        try:
+            training_step(model, optimiser, data.train, padding, rows, settings.clip_norm, noise)
+        except Diverged as error:
+            raise Diverged(f"{error} in epoch {epoch}, batch {index + 1}") from None
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
+
+
+def training_step(
+    model: Classifier,
+    optimiser: torch.optim.Optimizer,
+    samples: Samples,
+    padding: Tensor | None,
+    rows: Tensor,
+    clip_norm: float | None,
+    noise: torch.Generator,
+) -> None:
+    """One step of the optimiser on these rows of the samples; `padding` is that of all samples."""
+    logits = model(samples.tokens[rows], None if padding is None else padding[rows], generator=noise)
+    loss = F.cross_entropy(logits, samples.labels[rows])
+    optimiser.zero_grad()
+    loss.backward()
+    gradient_norm = clip_gradients(optimiser, clip_norm)
+    if not torch.isfinite(loss.detach() + gradient_norm):
+        raise Diverged(f"the {'gradient' if torch.isfinite(loss) else 'loss'} is not finite")
+    optimiser.step()

@@ -1,7 +1,5 @@
 """The optimiser of a run, with a learning rate for each group of parameters."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import nn
 
@@ -34,8 +32,9 @@ def build_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim
     )
 
 
-def clip_gradients(parameters: Sequence[nn.Parameter], largest_norm: float | None) -> torch.Tensor:
+def clip_gradients(optimiser: torch.optim.Optimizer, largest_norm: float | None) -> torch.Tensor:
     """Scale all gradients down to a joint norm of at most `largest_norm`; returns the norm they had."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     norm = nn.utils.get_total_norm(gradients, foreach=True)
     if largest_norm is not None:

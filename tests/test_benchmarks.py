@@ -1,0 +1,83 @@
+"""The benchmarks run, and what they compare computes the same. No time is checked."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+TIMED = ("attention_speed", "masked_speed", "training_step")
+
+Script = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """script(name): the module, imported as if run in its folder."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module
+
+
+@pytest.mark.parametrize("name", [*TIMED, "memory", "epoch"])
+def test_runs_and_names_its_claim(script: Script, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module = script(name)
+    assert module.__doc__ is not None
+    assert module.__doc__.startswith("Claim: ")
+    module.main(["--smoke"])
+    assert "kernels: " in capsys.readouterr().out
+
+
+def test_make_bench_runs_every_script_with_a_claim() -> None:
+    makefile = (BENCHMARKS.parent / "Makefile").read_text()
+    named = next(line for line in makefile.splitlines() if line.startswith("BENCHMARKS :="))
+    scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "claim" in path.read_text()[:12].lower()}
+    assert set(named.split()[2:]) == scripts
+
+
+def test_all_ways_to_write_top_k_agree(script: Script) -> None:
+    methods = script("attention_methods").available_methods()
+    inputs = torch.randn(3, 2, 1, 30, 8)
+    for names in (("ours top_k", "gathered top-k", "dense-masked top-k"), ("ours full", "SDPA full")):
+        expected, *others = (methods[name].build(5)(*inputs) for name in names)
+        for other in others:
+            torch.testing.assert_close(other, expected)
+
+
+def test_the_mask_keeps_the_same_keys(script: Script) -> None:
+    module = script("masked_speed")
+    query, key, value = torch.randn(3, 1, 1, 30, 8)
+    for pattern in module.PATTERNS:
+        mask = module.kept_keys(pattern, 30)
+        masked = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        torch.testing.assert_close(masked, module.attention(query, key, value, pattern))
+
+
+def test_results_go_where_they_are_asked_to_and_can_be_read(script: Script, tmp_path: Path) -> None:
+    script("attention_speed").main(["--smoke", "--output", str(tmp_path)])
+    curves = script("plot").read_curves(tmp_path / "attention.csv")
+    assert [length for length, _ in curves["ours top_k"]] == [64, 96]
+    assert "SDPA full" in curves
+
+
+def test_labels_of_the_plot_stand_apart_and_in_order(script: Script) -> None:
+    plot = script("plot")
+    heights = plot.label_heights({"low": 1.0, "middle": 1.01, "high": 1.02})
+    assert heights["middle"] / heights["low"] == pytest.approx(plot.LABEL_DISTANCE, rel=0.01)
+    assert heights["high"] / heights["middle"] == pytest.approx(plot.LABEL_DISTANCE, rel=0.01)
+
+
+def test_the_plot_says_what_it_needs(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SystemExit, match="pip install matplotlib"):
+        script("plot").main([])
+
+
+def test_the_plot_is_drawn(script: Script, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    script("attention_speed").main(["--smoke", "--output", str(tmp_path)])
+    script("plot").main(["--input", str(tmp_path / "attention.csv"), "--output", str(tmp_path)])
+    assert {path.suffix for path in tmp_path.glob("attention_cost.*")} == {".svg", ".png"}
