@@ -115,7 +115,7 @@ def test_evaluation_does_not_depend_on_how_the_set_is_cut(monkeypatch: pytest.Mo
     spec = tiny_spec()
     model, data = build_model(spec), dataset_of(spec).train
     whole = evaluate(model, data, 0, 0)
-    monkeypatch.setattr("semfocus.training.evaluation._SCORES_AT_ONCE", 7 * 36)
+    monkeypatch.setattr("semfocus.training.evaluation._TOKENS_AT_ONCE", 7 * 6)
     pieces = evaluate(model, data, 0, 0)
     assert pieces.accuracy == whole.accuracy
     assert pieces.loss == pytest.approx(whole.loss, rel=1e-5)

@@ -109,5 +109,5 @@ class Block(nn.Module):
             self.mlp.contract,
         )
         parameters = tuple(each for linear in maps for each in (linear.weight, linear.bias))
-        block = BlockOptions(heads, rate, self.attention_eps, self.mlp_eps, options, seeds)  # type: ignore[arg-type]
+        block = BlockOptions(heads, rate, self.attention_eps, self.mlp_eps, options, seeds)
         return fused_block(x, mask, block, parameters)

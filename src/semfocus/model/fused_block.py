@@ -1,7 +1,8 @@
-"""A whole block as one differentiable operation: matrix products, kernels, and nothing between them.
+"""A whole block as one differentiable operation on the compiled kernels.
 
-The same mathematics as `Block`, in the same order of random numbers; what it saves is the bookkeeping of a
-dozen small operations, which at length 40 costs as much as the arithmetic. `Block` is its definition.
+The same mathematics as `Block`, with the same random numbers. Sequence by sequence, what one product writes the
+next one reads from cache; and none of the bookkeeping of a dozen small operations, which at length 40 costs as
+much as the arithmetic. `Block` is its definition.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.kernels.operation import Options, attention_backward, attention_forward
-from semfocus.model.passes import BACKWARD, FORWARD, RELU, RELU_BACKWARD, run_pass
+from semfocus.mechanisms.kernels.library import Block, Linear, Rows, load_library
+from semfocus.mechanisms.kernels.operation import Options, problem_of
+
+_MAPS = ("joint_map", "out_map", "expand_map", "contract_map")
 
 
 @dataclass(frozen=True)
@@ -23,31 +26,16 @@ class BlockOptions:
     attention_eps: float
     mlp_eps: float
     attention: Options
-    seeds: tuple[int, int, int]  # of the three dropouts: attention output, MLP hidden layer, MLP output
-
-
-@dataclass
-class Activations:
-    """What the backward pass needs; every array has one row a token."""
-
-    normed: Tensor
-    factors: Tensor
-    joint: Tensor  # query, key and value side by side
-    mixed: Tensor
-    indices: Tensor
-    weights: Tensor
-    second_normed: Tensor
-    second_factors: Tensor
-    hidden: Tensor
+    seeds: tuple[int, ...]  # of the three dropouts: attention output, MLP hidden layer, MLP output
 
 
 def fused_block(
     x: Tensor, mask: Tensor | None, options: BlockOptions, parameters: tuple[Tensor, ...]
 ) -> Tensor:
-    """`parameters`: weight and bias of query, key, value, out, expand, contract."""
+    """`parameters`: weight and bias of query, key, value, out, expand, contract; mask (batch, heads, L, L)."""
     if torch.is_grad_enabled():
         return _FusedBlock.apply(x, mask, options, *parameters)
-    return _forward(x, mask, options, parameters)[0]
+    return _Computation(x.contiguous(), mask, options, parameters).forward()
 
 
 class _FusedBlock(torch.autograd.Function):
@@ -55,145 +43,120 @@ class _FusedBlock(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, mask: Tensor | None, options: BlockOptions, *parameters: Tensor
     ) -> Tensor:
-        output, activations = _forward(x, mask, options, parameters)
-        ctx.save_for_backward(mask, *parameters, *vars(activations).values())
+        computation = _Computation(x.contiguous(), mask, options, parameters)
+        ctx.save_for_backward(mask, *parameters, *computation.activations)
         ctx.options = options
-        return output
+        return computation.forward()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError("the fused block has no second derivative; compute inside `without_kernels()`")
         mask, *saved = ctx.saved_tensors
-        grad_x, gradients = _backward(grad, mask, ctx.options, saved[:12], Activations(*saved[12:]))
-        return grad_x, None, None, *gradients
+        grad = grad.contiguous()
+        computation = _Computation(grad, mask, ctx.options, saved[:12], saved[12:])
+        return *computation.backward(grad), None, None, *computation.parameter_gradients()
 
 
-def _forward(
-    x: Tensor, mask: Tensor | None, options: BlockOptions, parameters: tuple[Tensor, ...]
-) -> tuple[Tensor, Activations]:
-    batch, length, width = x.shape
-    weight, bias = torch.cat(parameters[0:6:2]), torch.cat(parameters[1:6:2])
-    out_weight, out_bias, expand_weight, expand_bias, contract_weight, contract_bias = parameters[6:]
-    rows = x.reshape(-1, width)
+class _Computation:
+    """One call: the memory of its activations, and the description that the kernels read."""
 
-    normed, factors = torch.empty_like(rows), rows.new_empty(len(rows))
-    run_pass(FORWARD, rows, epsilon=options.attention_eps, input=rows, normed=normed, factors=factors)
-    joint = torch.mm(normed, weight.t())
-    run_pass(FORWARD, joint, other=joint, bias=bias, sum=joint)
-    query, key, value = _heads(joint, batch, length, options.heads)
-    mixed, indices, weights = attention_forward(query, key, value, mask, options.attention)
-    mixed = mixed.transpose(1, 2).reshape(len(rows), -1)
+    def __init__(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        options: BlockOptions,
+        parameters: list[Tensor] | tuple[Tensor, ...],
+        activations: list[Tensor] | None = None,
+    ) -> None:
+        self.x, self.options = x, options
+        self.maps = [
+            (torch.cat(parameters[0:6:2]), torch.cat(parameters[1:6:2])),
+            *zip(parameters[6::2], parameters[7::2], strict=True),
+        ]
+        self.activations = self._memory() if activations is None else activations
+        normed, factors, joint, mixed, indices, weights, second_normed, second_factors, hidden = (
+            self.activations
+        )
+        part = mixed.shape[-1]
+        self.block = Block(
+            attention=self._attention(mask, joint, mixed, indices, weights),
+            input=x.data_ptr(),
+            normed=normed.data_ptr(),
+            factors=factors.data_ptr(),
+            joint=joint.data_ptr(),
+            mixed=mixed.data_ptr(),
+            second_normed=second_normed.data_ptr(),
+            second_factors=second_factors.data_ptr(),
+            hidden=hidden.data_ptr(),
+            width=x.shape[-1],
+            joint_width=3 * part,
+            mixed_width=part,
+            hidden_width=hidden.shape[-1],
+            dropout=options.rate,
+            attention_epsilon=options.attention_eps,
+            mlp_epsilon=options.mlp_eps,
+            out_seed=options.seeds[0],
+            hidden_seed=options.seeds[1],
+            output_seed=options.seeds[2],
+        )
 
-    middle, second_normed, second_factors = (
-        torch.empty_like(rows),
-        torch.empty_like(rows),
-        rows.new_empty(len(rows)),
-    )
-    run_pass(
-        FORWARD,
-        rows,
-        options.rate,
-        options.seeds[0],
-        options.mlp_eps,
-        input=rows,
-        other=torch.mm(mixed, out_weight.t()),
-        bias=out_bias,
-        sum=middle,
-        normed=second_normed,
-        factors=second_factors,
-    )
-    hidden = torch.mm(second_normed, expand_weight.t())
-    run_pass(RELU, hidden, options.rate, options.seeds[1], input=hidden, bias=expand_bias, sum=hidden)
-    contracted = torch.mm(hidden, contract_weight.t())
-    run_pass(
-        FORWARD,
-        rows,
-        options.rate,
-        options.seeds[2],
-        input=middle,
-        other=contracted,
-        bias=contract_bias,
-        sum=contracted,
-    )
-    activations = Activations(
-        normed, factors, joint, mixed, indices, weights, second_normed, second_factors, hidden
-    )
-    return contracted.view(batch, length, width), activations
+    def _memory(self) -> list[Tensor]:
+        """normed, factors, joint, mixed, indices, weights, second_normed, second_factors, hidden"""
+        x, heads, attention = self.x, self.options.heads, self.options.attention
+        batch, length, _ = x.shape
+        joint_width, hidden_width = len(self.maps[0][0]), len(self.maps[2][0])
+        return [
+            torch.empty_like(x),
+            x.new_empty(batch, length),
+            x.new_empty(batch, length, joint_width),
+            x.new_empty(batch, length, joint_width // 3),
+            x.new_empty(batch, heads, length, attention.kept, dtype=torch.int32),
+            x.new_empty(batch, heads, length, max(attention.kept, 1)),
+            torch.empty_like(x),
+            x.new_empty(batch, length),
+            x.new_empty(batch, length, hidden_width),
+        ]
 
+    def _attention(
+        self, mask: Tensor | None, joint: Tensor, mixed: Tensor, indices: Tensor, weights: Tensor
+    ) -> Any:
+        batch, length, part = mixed.shape
+        heads = self.options.heads
+        width, size = part // heads, joint.element_size()
+        query, key, value = (
+            Rows(joint.data_ptr() + index * part * size, 3 * part * length, width, 3 * part)
+            for index in range(3)
+        )
+        output = Rows(mixed.data_ptr(), part * length, width, part)
+        shape = (batch, heads, length, length, width, width)
+        return problem_of(query, key, value, output, shape, mask, indices, weights, self.options.attention)
 
-def _backward(
-    grad: Tensor,
-    mask: Tensor | None,
-    options: BlockOptions,
-    parameters: list[Tensor],
-    saved: Activations,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    batch, length, width = grad.shape
-    weight = torch.cat(parameters[0:6:2])
-    out_weight, expand_weight, contract_weight = parameters[6::2]
-    rows = grad.reshape(-1, width)
-    rate, seeds = options.rate, options.seeds
-    ones = rows.new_ones(len(rows))
+    def forward(self) -> Tensor:
+        output = torch.empty_like(self.x)
+        self.block.output = output.data_ptr()
+        for name, (weight, bias) in zip(_MAPS, self.maps, strict=True):
+            setattr(self.block, name, Linear(weight=weight.data_ptr(), bias=bias.data_ptr()))
+        self._run(is_backward=False)
+        return output
 
-    grad_contracted = torch.empty_like(rows)
-    run_pass(BACKWARD, rows, rate, seeds[2], grad_sum=rows, grad_other=grad_contracted)
-    grad_hidden = torch.mm(grad_contracted, contract_weight)
-    run_pass(RELU_BACKWARD, grad_hidden, rate, sum=saved.hidden, grad_sum=grad_hidden, grad_input=grad_hidden)
+    def backward(self, grad: Tensor) -> tuple[Tensor]:
+        grad_input = torch.empty_like(grad)
+        self.gradients = [(torch.empty_like(weight), torch.empty_like(bias)) for weight, bias in self.maps]
+        self.block.grad_output, self.block.grad_input = grad.data_ptr(), grad_input.data_ptr()
+        for name, pair in zip(_MAPS, zip(self.maps, self.gradients, strict=True), strict=True):
+            addresses = [tensor.data_ptr() for both in pair for tensor in both]
+            setattr(self.block, name, Linear(*addresses))
+        self._run(is_backward=True)
+        return (grad_input,)
 
-    grad_middle, grad_out = torch.empty_like(rows), torch.empty_like(rows)
-    run_pass(
-        BACKWARD,
-        rows,
-        rate,
-        seeds[0],
-        normed=saved.second_normed,
-        factors=saved.second_factors,
-        grad_sum=rows,
-        grad_normed=torch.mm(grad_hidden, expand_weight),
-        grad_input=grad_middle,
-        grad_other=grad_out,
-    )
-    grad_joint = torch.empty_like(saved.joint)
-    query, key, value = _heads(saved.joint, batch, length, options.heads)
-    (grad_mixed,) = _heads(torch.mm(grad_out, out_weight), batch, length, options.heads, parts=1)
-    (mixed,) = _heads(saved.mixed, batch, length, options.heads, parts=1)
-    attention_backward(
-        grad_mixed,
-        query,
-        key,
-        value,
-        mask,
-        mixed,
-        saved.indices,
-        saved.weights,
-        options.attention,
-        _heads(grad_joint, batch, length, options.heads),
-    )
-    grad_x = torch.empty_like(rows)
-    run_pass(
-        BACKWARD,
-        rows,
-        normed=saved.normed,
-        factors=saved.factors,
-        grad_sum=grad_middle,
-        grad_normed=torch.mm(grad_joint, weight),
-        grad_input=grad_x,
-    )
-    gradients = [
-        *torch.mm(grad_joint.t(), saved.normed).chunk(3),
-        torch.mm(grad_out.t(), saved.mixed),
-        torch.mm(grad_hidden.t(), saved.second_normed),
-        torch.mm(grad_contracted.t(), saved.hidden),
-    ]
-    biases = [
-        *torch.mv(grad_joint.t(), ones).chunk(3),
-        *(torch.mv(each.t(), ones) for each in (grad_out, grad_hidden, grad_contracted)),
-    ]
-    pairs = tuple(each for pair in zip(gradients, biases, strict=True) for each in pair)
-    return grad_x.view(batch, length, width), pairs
+    def parameter_gradients(self) -> list[Tensor]:
+        """In the order of the parameters."""
+        (weight, bias), *others = self.gradients
+        thirds = zip(weight.chunk(3), bias.chunk(3), strict=True)
+        return [each for pair in (*thirds, *others) for each in pair]
 
-
-def _heads(rows: Tensor, batch: int, length: int, heads: int, parts: int = 3) -> tuple[Tensor, ...]:
-    """(tokens, parts * heads * width) -> `parts` views of (batch, heads, length, width)"""
-    return rows.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+    def _run(self, is_backward: bool) -> None:
+        library = load_library()
+        assert library is not None
+        library.run_block(self.block, self.x.dtype == torch.float64, is_backward)

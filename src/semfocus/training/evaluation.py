@@ -9,9 +9,9 @@ from torch import nn
 from semfocus.randomness import stream
 from semfocus.tasks import Samples
 
-#: scores (batch x queries x keys) held at once; a function of the length alone, so that resuming
-#: evaluates in the same batches
-_SCORES_AT_ONCE = 2**21
+#: tokens held at once: enough to make calls cheap, few enough to stay near the caches; a function of the length
+#: alone, so that resuming evaluates in the same batches
+_TOKENS_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
 
 def evaluation_batch_size(length: int) -> int:
     """How many sequences of this length are evaluated at once."""
-    return max(1, _SCORES_AT_ONCE // (length * length))
+    return max(1, _TOKENS_AT_ONCE // length)
 
 
 def padding_of(samples: Samples) -> torch.Tensor | None:

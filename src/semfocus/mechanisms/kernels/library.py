@@ -49,6 +49,30 @@ class Pass(ctypes.Structure):
     )
 
 
+class Linear(ctypes.Structure):
+    """A linear map and where its gradients go."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("weight", "bias", "grad_weight", "grad_bias"))
+
+
+class Block(ctypes.Structure):
+    """The struct of source/block.h, field by field."""
+
+    _fields_ = (
+        ("attention", Problem),
+        *((name, Linear) for name in ("joint_map", "out_map", "expand_map", "contract_map")),
+        *((name, ctypes.c_void_p) for name in ("input", "grad_output", "normed", "factors", "joint")),
+        *((name, ctypes.c_void_p) for name in ("mixed", "second_normed", "second_factors", "hidden")),
+        *((name, ctypes.c_void_p) for name in ("output", "grad_input")),
+        *((name, ctypes.c_int64) for name in ("width", "joint_width", "mixed_width", "hidden_width")),
+        *((name, ctypes.c_double) for name in ("dropout", "attention_epsilon", "mlp_epsilon")),
+        *((name, ctypes.c_uint64) for name in ("out_seed", "hidden_seed", "output_seed")),
+    )
+
+
+_STRUCT_SIZES = (ctypes.sizeof(Problem) * 65536 + ctypes.sizeof(Pass)) * 65536 + ctypes.sizeof(Block)
+
+
 class Library:
     """The loaded kernels and the instruction set they use."""
 
@@ -61,8 +85,11 @@ class Library:
         self._pass = library.semfocus_pass
         self._pass.argtypes = [ctypes.POINTER(Pass), ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
         self._pass.restype = None
+        self._block = library.semfocus_block
+        self._block.argtypes = [ctypes.POINTER(Block), ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
+        self._block.restype = ctypes.c_int32
         library.semfocus_struct_sizes.restype = ctypes.c_int64
-        if library.semfocus_struct_sizes() != ctypes.sizeof(Problem) * 65536 + ctypes.sizeof(Pass):
+        if library.semfocus_struct_sizes() != _STRUCT_SIZES:
             raise ImportError(f"{path} was compiled from other sources; install the package again")
         self.path = path
         self.best = INSTRUCTION_SETS[library.semfocus_instruction_set()]
@@ -82,6 +109,10 @@ class Library:
 
     def run_pass(self, values: Pass, is_double: bool, kind: int) -> None:
         self._pass(ctypes.byref(values), INSTRUCTION_SETS.index(self.instruction_set), is_double, kind)
+
+    def run_block(self, block: Block, is_double: bool, is_backward: bool) -> None:
+        set_index = INSTRUCTION_SETS.index(self.instruction_set)
+        self._checked(self._block(ctypes.byref(block), set_index, is_double, is_backward))
 
     def _checked(self, outcome: int) -> int:
         if outcome == 2:

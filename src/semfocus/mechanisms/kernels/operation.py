@@ -180,19 +180,37 @@ def _problem(
     options: Options,
 ) -> Problem:
     outer, inner, num_queries, width = query.shape
+    shape = (outer, inner, num_queries, key.shape[2], width, value.shape[3])
+    rows = _rows_of(query), _rows_of(key), _rows_of(value), _rows_of(output)
+    return problem_of(*rows, shape, mask, indices, weights, options)
+
+
+def problem_of(
+    query: Rows,
+    key: Rows,
+    value: Rows,
+    output: Rows,
+    shape: tuple[int, int, int, int, int, int],
+    mask: Tensor | None,
+    indices: Tensor,
+    weights: Tensor,
+    options: Options,
+) -> Problem:
+    """A call as the kernels read it; `shape` is outer, inner, queries, keys, width, value width."""
+    outer, inner, num_queries, num_keys, width, value_width = shape
     problem = Problem(
-        query=_rows_of(query),
-        key=_rows_of(key),
-        value=_rows_of(value),
-        output=_rows_of(output),
+        query=query,
+        key=key,
+        value=value,
+        output=output,
         indices=indices.data_ptr(),
         weights=weights.data_ptr(),
         batch=outer * inner,
         inner=inner,
         queries=num_queries,
-        keys=key.shape[2],
+        keys=num_keys,
         width=width,
-        value_width=value.shape[3],
+        value_width=value_width,
         kept=options.kept,
         scale=options.scale,
         dropout=options.dropout,

@@ -1,6 +1,7 @@
 // Sparse attention on the CPU: exact top-k and its relatives, forward and backward, and the passes between the matrix
 // products of a block. Plain C++ with a C interface: no torch headers, so it survives upgrades of torch.
 
+#include "block.h"
 #include "passes.h"
 #include "problem.h"
 #include "random.h"
@@ -82,7 +83,7 @@ int32_t semfocus_instruction_set(void) {
 }
 
 // To be compared with the sizes of the caller's structs.
-int64_t semfocus_struct_sizes(void) { return (int64_t)(sizeof(Problem) * 65536 + sizeof(Pass)); }
+int64_t semfocus_struct_sizes(void) { return (int64_t)((sizeof(Problem) * 65536 + sizeof(Pass)) * 65536 + sizeof(Block)); }
 
 int32_t semfocus_forward(const Problem *p, int32_t set, int32_t is_double) {
   try {
@@ -104,5 +105,15 @@ int32_t semfocus_backward(const Problem *p, int32_t set, int32_t is_double) {
 
 void semfocus_pass(const Pass *p, int32_t set, int32_t is_double, int32_t kind) {
   is_double ? CHOOSE(set, run_pass<double>(*p, kind)) : CHOOSE(set, run_pass<float>(*p, kind));
+}
+
+int32_t semfocus_block(const Block *b, int32_t set, int32_t is_double, int32_t is_backward) {
+  try {
+    if (is_backward) is_double ? CHOOSE(set, block_backward<double>(*b)) : CHOOSE(set, block_backward<float>(*b));
+    else is_double ? CHOOSE(set, block_forward<double>(*b)) : CHOOSE(set, block_forward<float>(*b));
+    return DONE;
+  } catch (const std::bad_alloc &) {
+    return OUT_OF_MEMORY;
+  }
 }
 }
