@@ -82,6 +82,13 @@ def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | 
     """
     if probability == 0.0:
         return tensor
-    stays = survivors(draw_seed(generator), probability, *all_places(tensor.shape, tensor.device))
+    return drop_at(tensor, probability, draw_seed(generator), *all_places(tensor.shape, tensor.device))
+
+
+def drop_at(
+    tensor: torch.Tensor, probability: float, seed: int, rows: torch.Tensor, columns: torch.Tensor
+) -> torch.Tensor:
+    """Dropout by a seed and the places of the entries, which may be a part of a larger whole."""
+    stays = survivors(seed, probability, rows, columns)
     # Selected, not multiplied: what is dropped may be NaN.
     return torch.where(stays, tensor * (1.0 / (1.0 - probability)), 0.0)

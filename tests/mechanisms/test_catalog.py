@@ -165,7 +165,7 @@ def own_pattern(monkeypatch):
         step: int
         name = "every_other"
 
-        def keep_positions(self, allowed):
+        def keep_positions(self, allowed, rows):
             kept = allowed.clone()
             kept[..., 1 :: self.step] = False
             return kept

@@ -7,7 +7,7 @@ from semfocus.mechanisms import TopK, attention
 from tests.mechanisms.cases import EVERY_PATTERN, draws_random_numbers, inputs, seeded
 
 
-@pytest.fixture(params=["reference", "auto"])
+@pytest.fixture(params=["reference", "torch", "auto"])
 def dropped_weights(request):
     """Equal scores and values that are unit vectors: the output shows the weights after dropout."""
 

@@ -20,9 +20,9 @@ from tests.mechanisms.cases import (
 )
 
 
-@pytest.fixture(params=["reference", "auto"])
+@pytest.fixture(params=["reference", "torch", "auto"])
 def implementation(request):
-    """The definition, and whatever serves by default."""
+    """The definition, the blocks of queries, and whatever serves by default."""
     return request.param
 
 
@@ -66,6 +66,7 @@ def test_inputs_are_not_changed(pattern, implementation):
 
 
 @pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
+@pytest.mark.parametrize("implementation", ["reference", "auto"])
 def test_no_keys_give_zeros(pattern, implementation):
     query, key, value = inputs(3, 0)
     result = run(query, key, value, pattern, implementation=implementation)
@@ -74,6 +75,7 @@ def test_no_keys_give_zeros(pattern, implementation):
 
 
 @pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
+@pytest.mark.parametrize("implementation", ["reference", "auto"])
 def test_no_queries_give_no_rows(pattern, implementation):
     assert run(*inputs(0, 3), pattern, implementation=implementation).output.shape == (2, 2, 0, 3)
 

@@ -17,9 +17,9 @@ def leaves(num_queries=4, num_keys=4, leading=(), seed=0):
     return [tensor.requires_grad_() for tensor in arguments]
 
 
-@pytest.fixture(params=["reference", "auto"])
+@pytest.fixture(params=["reference", "torch", "auto"])
 def implementation(request):
-    """The definition, and whatever serves by default."""
+    """The definition, the blocks of queries, and whatever serves by default."""
     return request.param
 
 
@@ -92,8 +92,9 @@ def test_gradients_of_shared_heads(pattern, implementation):
     "pattern", [Full(), Banded(2), BlockLocal(2), TopK(2), WithGlobals(TopK(1), 1)], ids=str
 )
 @pytest.mark.parametrize("options", [{}, {"mask": HOLES}], ids=["plain", "mask"])
-def test_second_gradients_of_the_reference(pattern, options):
-    assert gradgradcheck(function_of(pattern, implementation="reference", **options), leaves())
+@pytest.mark.parametrize("implementation", ["reference", "torch"])
+def test_second_gradients(pattern, options, implementation):
+    assert gradgradcheck(function_of(pattern, implementation=implementation, **options), leaves())
 
 
 @pytest.mark.parametrize("pattern", [TopK(2), BottomK(1), Random(1), TopP(0.5), Banded(1)], ids=str)

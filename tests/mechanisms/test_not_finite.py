@@ -24,6 +24,13 @@ from tests.mechanisms.cases import (
 
 NAN, INF = float("nan"), float("inf")
 poisons = st.sampled_from([NAN, INF, -INF, 1e38, -1e38])
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+@pytest.fixture(params=["reference", "torch"], scope="module")
+def implementation(request):
+    """Those that choose among all scores; the kernels have tests of their own."""
+    return request.param
 
 
 def poisoned(tensor, position, poison, feature=slice(None)):
@@ -34,17 +41,20 @@ def poisoned(tensor, position, poison, feature=slice(None)):
 
 @given(patterns, poisons, st.integers(0, 5), st.sampled_from([slice(None), 0]), seeds)
 @few_examples
-def test_a_key_and_value_nobody_may_use_change_nothing(pattern, poison, position, feature, seed):
+def test_a_key_and_value_nobody_may_use_change_nothing(
+    implementation, pattern, poison, position, feature, seed
+):
     query, key, value = inputs(seed=seed)
     mask = random_mask(6, 6, seed)
     mask[:, position] = False
-    clean = run(query, key, value, pattern, mask=mask)
+    clean = run(query, key, value, pattern, mask=mask, implementation=implementation)
     dirty = run(
         query,
         poisoned(key, position, poison, feature),
         poisoned(value, position, poison, feature),
         pattern,
         mask=mask,
+        implementation=implementation,
     )
     assert_identical(dirty, clean)
     assert (dirty.key_gradient[..., position, :] == 0).all()
@@ -53,10 +63,10 @@ def test_a_key_and_value_nobody_may_use_change_nothing(pattern, poison, position
 
 @given(st.sampled_from(CAUSAL_PATTERNS), poisons, st.integers(1, 5), seeds)
 @few_examples
-def test_a_later_key_and_value_do_not_reach_earlier_rows(pattern, poison, position, seed):
+def test_a_later_key_and_value_do_not_reach_earlier_rows(implementation, pattern, poison, position, seed):
     query, key, value = inputs(seed=seed)
     earlier = torch.arange(6) < position
-    clean = run(query, key, value, pattern, causal=True, rows_in_loss=earlier)
+    clean = run(query, key, value, pattern, causal=True, rows_in_loss=earlier, implementation=implementation)
     dirty = run(
         query,
         poisoned(key, position, poison),
@@ -64,6 +74,7 @@ def test_a_later_key_and_value_do_not_reach_earlier_rows(pattern, poison, positi
         pattern,
         causal=True,
         rows_in_loss=earlier,
+        implementation=implementation,
     )
     assert torch.equal(dirty.output[..., earlier, :], clean.output[..., earlier, :])
     assert torch.equal(dirty.query_gradient[..., earlier, :], clean.query_gradient[..., earlier, :])
@@ -71,12 +82,19 @@ def test_a_later_key_and_value_do_not_reach_earlier_rows(pattern, poison, positi
 
 @given(patterns, poisons, st.integers(0, 5), seeds)
 @few_examples
-def test_a_value_reaches_only_the_rows_that_keep_it(pattern, poison, position, seed):
+def test_a_value_reaches_only_the_rows_that_keep_it(implementation, pattern, poison, position, seed):
     query, key, value = inputs(seed=seed)
     kept = attention(query, key, value, pattern, generator=seeded(7), return_info=True)[1].kept
     others = ~kept[..., position]
-    clean = run(query, key, value, pattern, rows_in_loss=others)
-    dirty = run(query, key, poisoned(value, position, poison), pattern, rows_in_loss=others)
+    clean = run(query, key, value, pattern, rows_in_loss=others, implementation=implementation)
+    dirty = run(
+        query,
+        key,
+        poisoned(value, position, poison),
+        pattern,
+        rows_in_loss=others,
+        implementation=implementation,
+    )
     assert torch.equal(dirty.output[others], clean.output[others])
     assert torch.equal(dirty.query_gradient, clean.query_gradient)
     assert torch.equal(dirty.key_gradient, clean.key_gradient)
@@ -85,10 +103,12 @@ def test_a_value_reaches_only_the_rows_that_keep_it(pattern, poison, position, s
 
 @given(patterns, st.sampled_from([NAN, INF, -INF]), seeds)
 @few_examples
-def test_a_value_that_is_not_finite_shows_in_every_row_that_keeps_it(pattern, poison, seed):
+def test_a_value_that_is_not_finite_shows_in_every_row_that_keeps_it(implementation, pattern, poison, seed):
     query, key, value = inputs(seed=seed)
     kept = attention(query, key, value, pattern, generator=seeded(7), return_info=True)[1].kept
-    output = run(query, key, poisoned(value, 3, poison, feature=1), pattern).output
+    output = run(
+        query, key, poisoned(value, 3, poison, feature=1), pattern, implementation=implementation
+    ).output
     assert torch.equal(~output[..., 1].isfinite(), kept[..., 3])
     assert output[..., [0, 2]].isfinite().all()
 
@@ -140,19 +160,21 @@ def test_a_key_and_value_nobody_may_use_change_nothing_in_any_memory_layout(layo
 
 @given(patterns, poisons, seeds)
 @few_examples
-def test_a_query_with_nothing_allowed_may_hold_anything(pattern, poison, seed):
+def test_a_query_with_nothing_allowed_may_hold_anything(implementation, pattern, poison, seed):
     query, key, value = inputs(seed=seed)
     mask = random_mask(6, 6, seed)
     mask[4] = False
-    clean = run(query, key, value, pattern, mask=mask)
-    assert_identical(run(poisoned(query, 4, poison), key, value, pattern, mask=mask), clean)
+    clean = run(query, key, value, pattern, mask=mask, implementation=implementation)
+    assert_identical(
+        run(poisoned(query, 4, poison), key, value, pattern, mask=mask, implementation=implementation), clean
+    )
 
 
 @pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
-def test_a_nan_query_makes_its_own_row_nan_and_no_other(pattern):
+def test_a_nan_query_makes_its_own_row_nan_and_no_other(pattern, implementation):
     query, key, value = inputs()
-    clean = run(query, key, value, pattern).output
-    dirty = run(poisoned(query, 1, NAN, feature=0), key, value, pattern).output
+    clean = run(query, key, value, pattern, implementation=implementation).output
+    dirty = run(poisoned(query, 1, NAN, feature=0), key, value, pattern, implementation=implementation).output
     others = torch.arange(6) != 1
     assert dirty[..., 1, :].isnan().all()
     assert torch.equal(dirty[..., others, :], clean[..., others, :])
@@ -160,12 +182,14 @@ def test_a_nan_query_makes_its_own_row_nan_and_no_other(pattern):
 
 @pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
 @pytest.mark.parametrize("position", range(6))
-def test_a_nan_score_makes_its_row_nan_and_no_other_even_where_not_kept(pattern, position):
+def test_a_nan_score_makes_its_row_nan_and_no_other_even_where_not_kept(pattern, position, implementation):
     query, key, value = inputs()
     mask = everything(6, 6)
     mask[:3, position] = False  # only the rows 3, 4, 5 may see the NaN
-    clean = run(query, key, value, pattern, mask=mask).output
-    dirty = run(query, poisoned(key, position, NAN), value, pattern, mask=mask).output
+    clean = run(query, key, value, pattern, mask=mask, implementation=implementation).output
+    dirty = run(
+        query, poisoned(key, position, NAN), value, pattern, mask=mask, implementation=implementation
+    ).output
     assert dirty[..., 3:, :].isnan().all()
     assert torch.equal(dirty[..., :3, :], clean[..., :3, :])
 
@@ -195,20 +219,20 @@ def test_an_infinite_score_of_a_kept_key_is_not_hidden(pattern):
     assert attention(query, key, value, pattern, implementation="reference").isnan().all()
 
 
-def test_an_infinite_score_of_a_key_that_is_not_kept_does_not_matter():
+def test_an_infinite_score_of_a_key_that_is_not_kept_does_not_matter(implementation):
     query, key, value = inputs(6, 6, leading=())
     query = query.abs()
     far_rows = torch.tensor([0, 1, 2])  # whose bands of 3 do not reach key 5
-    clean = run(query, key, value, Banded(3)).output
-    dirty = run(query, poisoned(key, 5, INF), value, Banded(3)).output
+    clean = run(query, key, value, Banded(3), implementation=implementation).output
+    dirty = run(query, poisoned(key, 5, INF), value, Banded(3), implementation=implementation).output
     assert torch.equal(dirty[far_rows], clean[far_rows])
 
 
-def test_gradients_of_rows_that_do_not_see_a_nan_are_unchanged():
+def test_gradients_of_rows_that_do_not_see_a_nan_are_unchanged(implementation):
     query, key, value = inputs(seed=3)
     mask = everything(6, 6)
     mask[:3, 5] = False
     unaffected = torch.arange(6) < 3
-    clean = run(query, key, value, TopK(2), mask=mask)
-    dirty = run(query, poisoned(key, 5, NAN), value, TopK(2), mask=mask)
+    clean = run(query, key, value, TopK(2), mask=mask, implementation=implementation)
+    dirty = run(query, poisoned(key, 5, NAN), value, TopK(2), mask=mask, implementation=implementation)
     assert torch.equal(dirty.query_gradient[..., unaffected, :], clean.query_gradient[..., unaffected, :])

@@ -7,7 +7,7 @@ from semfocus.mechanisms.global_tokens import WithGlobals
 from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import kernels_in_use
-from semfocus.mechanisms.pattern import Pattern, keep_largest, query_positions
+from semfocus.mechanisms.pattern import Pattern, PatternByRows, QueryRows, keep_largest, query_positions
 from semfocus.mechanisms.top_p import TopP
 from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
 
@@ -22,6 +22,8 @@ __all__ = [
     "InputAgnostic",
     "ObservableAttention",
     "Pattern",
+    "PatternByRows",
+    "QueryRows",
     "Random",
     "TopK",
     "TopP",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Pattern, query_positions
+from semfocus.mechanisms.pattern import Pattern, QueryRows
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,9 @@ class AttentionCall:
 
     def allowed(self) -> Tensor:
         """mask AND causal, in the smallest shape that broadcasts to (..., Lq, Lk)."""
-        num_queries, num_keys = self.query.shape[-2], self.key.shape[-2]
-        device = self.query.device
-        allowed = torch.ones(num_queries, num_keys, dtype=torch.bool, device=device)
-        if self.causal:
-            keys = torch.arange(num_keys, device=device)
-            allowed = keys <= query_positions(num_queries, num_keys, device)
-        return allowed if self.mask is None else allowed & self.mask
+        num_queries = self.query.shape[-2]
+        rows = QueryRows(0, num_queries, num_queries, self.key.shape[-2])
+        return allowed_rows(rows, self.mask, self.causal, self.query.device)
 
 
 @dataclass(frozen=True)
@@ -103,6 +99,18 @@ def _repeat_heads(query: Tensor, tensor: Tensor) -> Tensor:
             f"of the key heads, got shapes {tuple(query.shape)} and {tuple(tensor.shape)}"
         )
     return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], dim=-3)
+
+
+def allowed_rows(rows: QueryRows, mask: Tensor | None, causal: bool, device: torch.device) -> Tensor:
+    """mask AND causal for a block of queries, in the smallest shape that broadcasts to (..., rows, Lk)."""
+    if causal:
+        allowed = torch.arange(rows.num_keys, device=device) <= rows.positions(device)
+    else:
+        allowed = torch.ones(rows.stop - rows.first, rows.num_keys, dtype=torch.bool, device=device)
+    if mask is None:
+        return allowed
+    differs_by_query = mask.dim() > 1 and mask.shape[-2] > 1
+    return allowed & (mask[..., rows.first : rows.stop, :] if differs_by_query else mask)
 
 
 def _broadcast(*shapes: Sequence[int]) -> torch.Size:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from semfocus.mechanisms.call import AttentionCall
+from semfocus.mechanisms.chunked import chunked_attention
+from semfocus.mechanisms.chunked import refuses as chunked_refuses
 from semfocus.mechanisms.kernels.native import native_attention
 from semfocus.mechanisms.kernels.native import refuses as native_refuses
 from semfocus.mechanisms.reference import reference_attention
@@ -21,6 +23,7 @@ class Implementation:
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "native": Implementation(run=native_attention, refuses=native_refuses),
+    "torch": Implementation(run=chunked_attention, refuses=chunked_refuses),
     "reference": Implementation(run=lambda call: reference_attention(call)[0], refuses=lambda call: None),
 }
 

@@ -1,15 +1,16 @@
 """Global tokens: the last positions attend to everything, and everything attends to them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Family, Pattern
+from semfocus.mechanisms.pattern import Family, Pattern, PatternByRows, QueryRows
 
 
 @dataclass(frozen=True)
-class WithGlobals(Pattern):
+class WithGlobals(PatternByRows):
     """`base` on the ordinary positions; the last `num_globals` queries and keys are global.
 
     A global query keeps every allowed key; every query keeps every allowed global key, beside what
@@ -40,14 +41,41 @@ class WithGlobals(Pattern):
     def global_tokens(self) -> int:
         return self.num_globals
 
+    def serves_rows(self) -> bool:
+        return self.base.serves_rows()
+
+    def selection_seed(self, generator: torch.Generator | None) -> int | None:
+        return self.base.selection_seed(generator) if isinstance(self.base, PatternByRows) else None
+
     def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        num_queries, num_keys = scores.shape[-2:]
-        queries = slice(0, max(num_queries - self.num_globals, 0))
-        keys = slice(0, max(num_keys - self.num_globals, 0))
-        if queries.stop == 0 or keys.stop == 0:
+        if self.serves_rows():
+            return super().keep(scores, allowed, generator)
+        rows = QueryRows(0, scores.shape[-2], *scores.shape[-2:])
+        return self._beside_globals(
+            scores, allowed, rows, lambda scores, allowed, rows: self.base.keep(scores, allowed, generator)
+        )
+
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
+        assert isinstance(self.base, PatternByRows)
+        return self._beside_globals(scores, allowed, rows, self.base.keep_rows)
+
+    def _beside_globals(
+        self,
+        scores: Tensor,
+        allowed: Tensor,
+        rows: QueryRows,
+        keep: Callable[[Tensor, Tensor, QueryRows], Tensor],
+    ) -> Tensor:
+        """Every allowed key, except that `keep` decides between ordinary queries and ordinary keys."""
+        num_queries = max(rows.num_queries - self.num_globals, 0)
+        num_keys = max(rows.num_keys - self.num_globals, 0)
+        if rows.first >= num_queries or num_keys == 0:
             return allowed
-        ordinary = self.base.keep(scores[..., queries, keys], allowed[..., queries, keys], generator)
-        leading = torch.broadcast_shapes(ordinary.shape[:-2], allowed.shape[:-2])
-        kept = allowed.expand(*leading, num_queries, num_keys).clone()
-        kept[..., queries, keys] = ordinary
+        # For the base, the ordinary positions are the whole problem.
+        ordinary = QueryRows(rows.first, min(rows.stop, num_queries), num_queries, num_keys, rows.seed)
+        queries, keys = slice(0, ordinary.stop - ordinary.first), slice(0, num_keys)
+        chosen = keep(scores[..., queries, keys], allowed[..., queries, keys], ordinary)
+        leading = torch.broadcast_shapes(chosen.shape[:-2], allowed.shape[:-2])
+        kept = allowed.expand(*leading, *scores.shape[-2:]).clone()
+        kept[..., queries, keys] = chosen
         return kept

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Family, Pattern, keep_largest, query_positions
-from semfocus.randomness import all_places, draw_seed, draws
+from semfocus.mechanisms.pattern import Family, PatternByRows, QueryRows, keep_largest
+from semfocus.randomness import draw_seed, draws
 
 
-class InputAgnostic(Pattern):
+class InputAgnostic(PatternByRows):
     """A pattern of positions only: its method does not even receive the scores."""
 
     family: Family = "input-agnostic"
 
-    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        return self.keep_positions(allowed)
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
+        return self.keep_positions(allowed, rows)
 
     @abstractmethod
-    def keep_positions(self, allowed: Tensor) -> Tensor:
-        """Which keys each query keeps; `allowed` is (..., Lq, Lk)."""
+    def keep_positions(self, allowed: Tensor, rows: QueryRows) -> Tensor:
+        """Which keys each of these queries keeps; `allowed` is broadcastable to (..., rows, Lk)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Full(InputAgnostic):
     name = "full"
     family = "full"
 
-    def keep_positions(self, allowed: Tensor) -> Tensor:
+    def keep_positions(self, allowed: Tensor, rows: QueryRows) -> Tensor:
         return allowed
 
 
@@ -40,10 +40,10 @@ class Banded(InputAgnostic):
 
     Centred inside, shifted inward at the edges, a sliding window under a causal mask:
 
-    >>> allowed = torch.ones(5, 5, dtype=torch.bool)
-    >>> Banded(3).keep_positions(allowed).int().tolist()
+    >>> scores, allowed = torch.zeros(5, 5), torch.ones(5, 5, dtype=torch.bool)
+    >>> Banded(3).keep(scores, allowed).int().tolist()
     [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 1]]
-    >>> Banded(2).keep_positions(allowed.tril()).int().tolist()
+    >>> Banded(2).keep(scores, allowed.tril()).int().tolist()
     [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]]
     """
 
@@ -54,8 +54,11 @@ class Banded(InputAgnostic):
     def validate(self) -> None:
         self.require_at_least("width", 1)
 
-    def keep_positions(self, allowed: Tensor) -> Tensor:
-        offset = _key_offsets(allowed)
+    def most_kept(self) -> int:
+        return self.width
+
+    def keep_positions(self, allowed: Tensor, rows: QueryRows) -> Tensor:
+        offset = torch.arange(rows.num_keys, device=allowed.device) - rows.positions(allowed.device)
         # Steps from the query in the order 0, right 1, left 1, right 2, left 2, ...: no two keys tie.
         steps = 2 * offset.abs() - (offset > 0).long()
         return keep_largest(-steps.float(), allowed, self.width)
@@ -65,7 +68,7 @@ class Banded(InputAgnostic):
 class BlockLocal(InputAgnostic):
     """The allowed keys of the query's own block of `size` positions; the last block may be shorter.
 
-    >>> BlockLocal(2).keep_positions(torch.ones(3, 3, dtype=torch.bool)).int().tolist()
+    >>> BlockLocal(2).keep(torch.zeros(3, 3), torch.ones(3, 3, dtype=torch.bool)).int().tolist()
     [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     """
 
@@ -76,15 +79,19 @@ class BlockLocal(InputAgnostic):
     def validate(self) -> None:
         self.require_at_least("size", 1)
 
-    def keep_positions(self, allowed: Tensor) -> Tensor:
-        num_queries, num_keys = allowed.shape[-2:]
-        query_block = query_positions(num_queries, num_keys, allowed.device) // self.size
-        key_block = torch.arange(num_keys, device=allowed.device) // self.size
+    def most_kept(self) -> int:
+        return self.size
+
+    def keep_positions(self, allowed: Tensor, rows: QueryRows) -> Tensor:
+        # Larger sizes mean the same, and would not fit the integers of a tensor.
+        size = min(self.size, rows.num_queries + rows.num_keys)
+        query_block = rows.positions(allowed.device) // size
+        key_block = torch.arange(rows.num_keys, device=allowed.device) // size
         return allowed & (query_block == key_block)
 
 
 @dataclass(frozen=True)
-class Random(Pattern):
+class Random(PatternByRows):
     """`k` distinct allowed keys at random: per batch row, head and query, anew in every call.
 
     With `fixed`, the draw depends on nothing but the two positions: the same keys in every call,
@@ -100,11 +107,18 @@ class Random(Pattern):
     def validate(self) -> None:
         self.require_at_least("k", 1)
 
-    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def most_kept(self) -> int:
+        return self.k
+
+    def selection_seed(self, generator: torch.Generator | None) -> int | None:
+        return None if self.fixed else draw_seed(generator)
+
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
         if self.fixed:
-            return keep_largest(_position_noise(allowed), allowed, self.k)
-        rows, _ = all_places(scores.shape, scores.device)
-        return keep_drawn(draw_seed(generator), rows, allowed.expand(scores.shape), self.k)
+            return keep_largest(_position_noise(rows, allowed.device), allowed, self.k)
+        assert rows.seed is not None
+        numbers = rows.numbers(scores.shape[:-2], scores.device)
+        return keep_drawn(rows.seed, numbers, allowed.expand(scores.shape), self.k)
 
 
 def keep_drawn(seed: int, rows: Tensor, allowed: Tensor, num_kept: int) -> Tensor:
@@ -127,19 +141,10 @@ def keep_drawn(seed: int, rows: Tensor, allowed: Tensor, num_kept: int) -> Tenso
     return kept & allowed
 
 
-def _key_offsets(allowed: Tensor) -> Tensor:
-    """Key position minus query position, (Lq, Lk)."""
-    num_queries, num_keys = allowed.shape[-2:]
-    keys = torch.arange(num_keys, device=allowed.device)
-    return keys - query_positions(num_queries, num_keys, allowed.device)
-
-
-def _position_noise(allowed: Tensor) -> Tensor:
+def _position_noise(rows: QueryRows, device: torch.device) -> Tensor:
     """A number in [0, 1) for each (query position, key position): a 32-bit mixing function of the two."""
-    num_queries, num_keys = allowed.shape[-2:]
-    queries = query_positions(num_queries, num_keys, allowed.device)
-    keys = torch.arange(num_keys, device=allowed.device)
-    mixed = (queries * 0x9E3779B1 + keys * 0x85EBCA77 + 0x165667B1) & 0xFFFFFFFF
+    keys = torch.arange(rows.num_keys, device=device)
+    mixed = (rows.positions(device) * 0x9E3779B1 + keys * 0x85EBCA77 + 0x165667B1) & 0xFFFFFFFF
     for _ in range(2):
         mixed = ((mixed ^ (mixed >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     mixed = mixed ^ (mixed >> 16)

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Pattern, keep_largest
+from semfocus.mechanisms.pattern import PatternByRows, QueryRows, keep_largest
 
 
 @dataclass(frozen=True)
-class TopK(Pattern):
+class TopK(PatternByRows):
     """The `k` allowed keys with the highest scores, exactly min(k, allowed), ties to the lowest index.
 
+    >>> import torch
     >>> TopK(2).keep(torch.tensor([[1.0, 4.0, 4.0, 4.0]]), torch.ones(1, 4, dtype=torch.bool)).int().tolist()
     [[0, 1, 1, 0]]
     """
@@ -24,12 +24,15 @@ class TopK(Pattern):
     def validate(self) -> None:
         self.require_at_least("k", 1)
 
-    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def most_kept(self) -> int:
+        return self.k
+
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
         return keep_largest(scores, allowed, self.k)
 
 
 @dataclass(frozen=True)
-class BottomK(Pattern):
+class BottomK(PatternByRows):
     """The `k` allowed keys with the lowest scores: a control, input-dependent but no heavy hitters."""
 
     k: int
@@ -40,5 +43,8 @@ class BottomK(Pattern):
     def validate(self) -> None:
         self.require_at_least("k", 1)
 
-    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def most_kept(self) -> int:
+        return self.k
+
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
         return keep_largest(-scores, allowed, self.k)

@@ -14,30 +14,56 @@ from semfocus.randomness import drop
 def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way."""
     # Contiguous, so that products sum in one order whatever the layout of the inputs.
-    query, key, value = (_at_least_float32(each).contiguous() for each in (call.query, call.key, call.value))
+    query, key, value = (at_least_float32(each).contiguous() for each in (call.query, call.key, call.value))
     allowed = call.allowed()
 
-    scores = (_scores(query, key) * call.scale).masked_fill(~allowed, -torch.inf)
+    scores = allowed_scores(query, key, call.scale, allowed)
     scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
     with torch.no_grad():
         kept = call.pattern.keep(scores, allowed, call.generator) & allowed
 
-    weights = _softmax_over_kept(scores, kept)
-    has_nan = scores.isnan().any(-1, keepdim=True) if scores.detach().sum().isnan() else None
-    if has_nan is not None:
-        weights = weights.masked_fill(has_nan & kept, torch.nan)
-    output = _sum_of_kept(drop(weights, call.dropout, call.generator), kept, value)
-    if has_nan is not None:
-        # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
-        output = output.masked_fill(has_nan, torch.nan)
+    has_nan = rows_with_nan(scores)
+    weights = softmax_over_kept(scores, kept, has_nan)
+    output = sum_of_kept(drop(weights, call.dropout, call.generator), kept, value, has_nan)
     return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
 
 
-def _at_least_float32(tensor: Tensor) -> Tensor:
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """Half precision as float32, everything else as it is."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def _scores(query: Tensor, key: Tensor) -> Tensor:
+def allowed_scores(query: Tensor, key: Tensor, scale: float, allowed: Tensor) -> Tensor:
+    """Scaled products of queries and keys, -inf where not allowed."""
+    return (_products(query, key) * scale).masked_fill(~allowed, -torch.inf)
+
+
+def rows_with_nan(scores: Tensor) -> Tensor | None:
+    """Which rows hold a NaN score of an allowed key, as a column; None if surely none does."""
+    return scores.isnan().any(-1, keepdim=True) if scores.detach().sum().isnan() else None
+
+
+def softmax_over_kept(scores: Tensor, kept: Tensor, has_nan: Tensor | None) -> Tensor:
+    """Softmax over the kept keys of each row; exactly 0 elsewhere, and in a row that keeps nothing."""
+    nothing_kept = ~kept.any(-1, keepdim=True)
+    visible = scores.masked_fill(~kept, -torch.inf).masked_fill(nothing_kept, 0.0)
+    weights = visible.softmax(-1).masked_fill(~kept, 0.0)
+    return weights if has_nan is None else weights.masked_fill(has_nan & kept, torch.nan)
+
+
+def sum_of_kept(weights: Tensor, kept: Tensor, value: Tensor, has_nan: Tensor | None) -> Tensor:
+    """Weighted sum of the kept values; a value that is not kept never enters, not even as 0 * NaN."""
+    if _surely_finite(value):
+        output = weights @ value
+    else:
+        touched = kept.to(weights.dtype) @ (~value.isfinite()).to(weights.dtype) > 0
+        output = weights @ _finite(value)
+        output = output + torch.zeros_like(output).masked_fill(touched, torch.nan)
+    # A NaN score of an allowed key makes its row NaN even where the pattern did not keep that key.
+    return output if has_nan is None else output.masked_fill(has_nan, torch.nan)
+
+
+def _products(query: Tensor, key: Tensor) -> Tensor:
     """All products of queries and keys.
 
     Entries that are not finite enter the scores but not the product that gradients flow through: in
@@ -50,22 +76,6 @@ def _scores(query: Tensor, key: Tensor) -> Tensor:
     with torch.no_grad():
         exact = query @ key.transpose(-2, -1)
     return torch.where(exact.isfinite(), scores, exact)
-
-
-def _softmax_over_kept(scores: Tensor, kept: Tensor) -> Tensor:
-    """Softmax over the kept keys of each row; exactly 0 elsewhere, and in a row that keeps nothing."""
-    nothing_kept = ~kept.any(-1, keepdim=True)
-    visible = scores.masked_fill(~kept, -torch.inf).masked_fill(nothing_kept, 0.0)
-    return visible.softmax(-1).masked_fill(~kept, 0.0)
-
-
-def _sum_of_kept(weights: Tensor, kept: Tensor, value: Tensor) -> Tensor:
-    """Weighted sum of the kept values; a value that is not kept never enters, not even as 0 * NaN."""
-    if _surely_finite(value):
-        return weights @ value
-    touched = kept.to(weights.dtype) @ (~value.isfinite()).to(weights.dtype) > 0
-    output = weights @ _finite(value)
-    return output + torch.zeros_like(output).masked_fill(touched, torch.nan)
 
 
 def _finite(tensor: Tensor) -> Tensor:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.pattern import PatternByRows, QueryRows
 
 # Ten keys of mass 0.1 must count as a mass of 1, although their rounded sum is a little less.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class TopP(Pattern):
+class TopP(PatternByRows):
     """Keys in the order of their scores (ties to the lowest index) until their mass reaches `p`.
 
     >>> scores = torch.tensor([[0.5, 0.3, 0.2]]).log()
@@ -29,7 +29,7 @@ class TopP(Pattern):
         if not 0.0 < self.p <= 1.0:
             raise ValueError(f"top_p: p must be above 0 and at most 1, got {self.p}")
 
-    def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
         if self.p == 1.0:  # a rounded sum may reach 1 before the last key
             return allowed
         ranked, order = scores.masked_fill(~allowed, -torch.inf).sort(dim=-1, descending=True, stable=True)

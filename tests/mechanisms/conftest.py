@@ -1,0 +1,14 @@
+"""Fixtures for the implementations."""
+
+import pytest
+
+from semfocus.mechanisms import chunked, chunks
+
+
+@pytest.fixture(scope="module")
+def small_blocks():
+    """The implementation "torch" in blocks of a row or a few, and gathering wherever it can."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "NUMBERS_AT_ONCE", 64)
+        patch.setattr(chunked, "GATHER_ONE_OF", 1)
+        yield
