@@ -5,16 +5,17 @@ next one reads from cache; and none of the bookkeeping of a dozen small operatio
 much as the arithmetic. `Block` is its definition.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.kernels.library import Block, Linear, Rows, load_library
+from semfocus.mechanisms.kernels.library import Block, Library, Linear, load_library
 from semfocus.mechanisms.kernels.operation import Options, problem_of
 
-_MAPS = ("joint_map", "out_map", "expand_map", "contract_map")
+_MAPS = ("query", "key", "value", "out", "expand", "contract")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def fused_block(
     """`parameters`: weight and bias of query, key, value, out, expand, contract; mask (batch, heads, L, L)."""
     if torch.is_grad_enabled():
         return _FusedBlock.apply(x, mask, options, *parameters)
-    return _Computation(x.contiguous(), mask, options, parameters).forward()
+    return _forward(_description(x, mask, options, parameters), x.contiguous())
 
 
 class _FusedBlock(torch.autograd.Function):
@@ -43,120 +44,73 @@ class _FusedBlock(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, mask: Tensor | None, options: BlockOptions, *parameters: Tensor
     ) -> Tensor:
-        computation = _Computation(x.contiguous(), mask, options, parameters)
-        ctx.save_for_backward(mask, *parameters, *computation.activations)
+        block = _description(x, mask, options, parameters)
+        activations = torch.empty(_library().block_memory(block, _is_double(x)), dtype=torch.uint8)
+        block.activations = activations.data_ptr()
+        ctx.save_for_backward(mask, activations, *parameters)
         ctx.options = options
-        return computation.forward()
+        return _forward(block, x.contiguous())
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError("the fused block has no second derivative; compute inside `without_kernels()`")
-        mask, *saved = ctx.saved_tensors
+        mask, activations, *parameters = ctx.saved_tensors
         grad = grad.contiguous()
-        computation = _Computation(grad, mask, ctx.options, saved[:12], saved[12:])
-        return *computation.backward(grad), None, None, *computation.parameter_gradients()
-
-
-class _Computation:
-    """One call: the memory of its activations, and the description that the kernels read."""
-
-    def __init__(
-        self,
-        x: Tensor,
-        mask: Tensor | None,
-        options: BlockOptions,
-        parameters: list[Tensor] | tuple[Tensor, ...],
-        activations: list[Tensor] | None = None,
-    ) -> None:
-        self.x, self.options = x, options
-        self.maps = [
-            (torch.cat(parameters[0:6:2]), torch.cat(parameters[1:6:2])),
-            *zip(parameters[6::2], parameters[7::2], strict=True),
-        ]
-        self.activations = self._memory() if activations is None else activations
-        normed, factors, joint, mixed, indices, weights, second_normed, second_factors, hidden = (
-            self.activations
-        )
-        part = mixed.shape[-1]
-        self.block = Block(
-            attention=self._attention(mask, joint, mixed, indices, weights),
-            input=x.data_ptr(),
-            normed=normed.data_ptr(),
-            factors=factors.data_ptr(),
-            joint=joint.data_ptr(),
-            mixed=mixed.data_ptr(),
-            second_normed=second_normed.data_ptr(),
-            second_factors=second_factors.data_ptr(),
-            hidden=hidden.data_ptr(),
-            width=x.shape[-1],
-            joint_width=3 * part,
-            mixed_width=part,
-            hidden_width=hidden.shape[-1],
-            dropout=options.rate,
-            attention_epsilon=options.attention_eps,
-            mlp_epsilon=options.mlp_eps,
-            out_seed=options.seeds[0],
-            hidden_seed=options.seeds[1],
-            output_seed=options.seeds[2],
-        )
-
-    def _memory(self) -> list[Tensor]:
-        """normed, factors, joint, mixed, indices, weights, second_normed, second_factors, hidden"""
-        x, heads, attention = self.x, self.options.heads, self.options.attention
-        batch, length, _ = x.shape
-        joint_width, hidden_width = len(self.maps[0][0]), len(self.maps[2][0])
-        return [
-            torch.empty_like(x),
-            x.new_empty(batch, length),
-            x.new_empty(batch, length, joint_width),
-            x.new_empty(batch, length, joint_width // 3),
-            x.new_empty(batch, heads, length, attention.kept, dtype=torch.int32),
-            x.new_empty(batch, heads, length, max(attention.kept, 1)),
-            torch.empty_like(x),
-            x.new_empty(batch, length),
-            x.new_empty(batch, length, hidden_width),
-        ]
-
-    def _attention(
-        self, mask: Tensor | None, joint: Tensor, mixed: Tensor, indices: Tensor, weights: Tensor
-    ) -> Any:
-        batch, length, part = mixed.shape
-        heads = self.options.heads
-        width, size = part // heads, joint.element_size()
-        query, key, value = (
-            Rows(joint.data_ptr() + index * part * size, 3 * part * length, width, 3 * part)
-            for index in range(3)
-        )
-        output = Rows(mixed.data_ptr(), part * length, width, part)
-        shape = (batch, heads, length, length, width, width)
-        return problem_of(query, key, value, output, shape, mask, indices, weights, self.options.attention)
-
-    def forward(self) -> Tensor:
-        output = torch.empty_like(self.x)
-        self.block.output = output.data_ptr()
-        for name, (weight, bias) in zip(_MAPS, self.maps, strict=True):
-            setattr(self.block, name, Linear(weight=weight.data_ptr(), bias=bias.data_ptr()))
-        self._run(is_backward=False)
-        return output
-
-    def backward(self, grad: Tensor) -> tuple[Tensor]:
+        gradients = [torch.empty_like(parameter) for parameter in parameters]
+        block = _description(grad, mask, ctx.options, parameters, gradients)
         grad_input = torch.empty_like(grad)
-        self.gradients = [(torch.empty_like(weight), torch.empty_like(bias)) for weight, bias in self.maps]
-        self.block.grad_output, self.block.grad_input = grad.data_ptr(), grad_input.data_ptr()
-        for name, pair in zip(_MAPS, zip(self.maps, self.gradients, strict=True), strict=True):
-            addresses = [tensor.data_ptr() for both in pair for tensor in both]
-            setattr(self.block, name, Linear(*addresses))
-        self._run(is_backward=True)
-        return (grad_input,)
+        block.activations = activations.data_ptr()
+        block.grad_output, block.grad_input = grad.data_ptr(), grad_input.data_ptr()
+        _library().run_block(block, _is_double(grad), is_backward=True)
+        return grad_input, None, None, *gradients
 
-    def parameter_gradients(self) -> list[Tensor]:
-        """In the order of the parameters."""
-        (weight, bias), *others = self.gradients
-        thirds = zip(weight.chunk(3), bias.chunk(3), strict=True)
-        return [each for pair in (*thirds, *others) for each in pair]
 
-    def _run(self, is_backward: bool) -> None:
-        library = load_library()
-        assert library is not None
-        library.run_block(self.block, self.x.dtype == torch.float64, is_backward)
+def _forward(block: Block, x: Tensor) -> Tensor:
+    output = torch.empty_like(x)
+    block.input, block.output = x.data_ptr(), output.data_ptr()
+    _library().run_block(block, _is_double(x), is_backward=False)
+    return output
+
+
+def _description(
+    x: Tensor,
+    mask: Tensor | None,
+    options: BlockOptions,
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor] = (),
+) -> Block:
+    """The call as the kernels read it, but for the addresses of activations. The parameters are contiguous."""
+    batch, length, width = x.shape
+    mixed_width = len(parameters[0])
+    head_width = mixed_width // options.heads
+    shape = (batch, options.heads, length, length, head_width, head_width)
+    addresses = [tensor.data_ptr() for tensor in parameters]
+    grad_addresses = [tensor.data_ptr() for tensor in gradients] or [0] * len(addresses)
+    maps = {
+        name: Linear(*addresses[at : at + 2], *grad_addresses[at : at + 2])
+        for at, name in zip(range(0, 12, 2), _MAPS, strict=True)
+    }
+    return Block(
+        attention=problem_of(shape, mask, options.attention),
+        **maps,
+        width=width,
+        mixed_width=mixed_width,
+        hidden_width=len(parameters[8]),
+        dropout=options.rate,
+        attention_epsilon=options.attention_eps,
+        mlp_epsilon=options.mlp_eps,
+        out_seed=options.seeds[0],
+        hidden_seed=options.seeds[1],
+        output_seed=options.seeds[2],
+    )
+
+
+def _library() -> Library:
+    library = load_library()
+    assert library is not None
+    return library
+
+
+def _is_double(x: Tensor) -> bool:
+    return x.dtype == torch.float64

@@ -30,6 +30,7 @@ class Problem(ctypes.Structure):
             (name, ctypes.c_int64)
             for name in ("batch", "inner", "queries", "keys", "width", "value_width", "kept")
         ),
+        ("first_row", ctypes.c_int64),
         *((name, ctypes.c_double) for name in ("scale", "dropout")),
         *((name, ctypes.c_uint64) for name in ("dropout_seed", "selection_seed")),
         *((name, ctypes.c_int32) for name in ("causal", "mode", "size", "threads")),
@@ -60,11 +61,10 @@ class Block(ctypes.Structure):
 
     _fields_ = (
         ("attention", Problem),
-        *((name, Linear) for name in ("joint_map", "out_map", "expand_map", "contract_map")),
-        *((name, ctypes.c_void_p) for name in ("input", "grad_output", "normed", "factors", "joint")),
-        *((name, ctypes.c_void_p) for name in ("mixed", "second_normed", "second_factors", "hidden")),
-        *((name, ctypes.c_void_p) for name in ("output", "grad_input")),
-        *((name, ctypes.c_int64) for name in ("width", "joint_width", "mixed_width", "hidden_width")),
+        *((name, Linear) for name in ("query", "key", "value", "out", "expand", "contract")),
+        *((name, ctypes.c_void_p) for name in ("input", "output", "activations")),
+        *((name, ctypes.c_void_p) for name in ("grad_output", "grad_input")),
+        *((name, ctypes.c_int64) for name in ("width", "mixed_width", "hidden_width")),
         *((name, ctypes.c_double) for name in ("dropout", "attention_epsilon", "mlp_epsilon")),
         *((name, ctypes.c_uint64) for name in ("out_seed", "hidden_seed", "output_seed")),
     )
@@ -88,6 +88,9 @@ class Library:
         self._block = library.semfocus_block
         self._block.argtypes = [ctypes.POINTER(Block), ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
         self._block.restype = ctypes.c_int32
+        self._block_memory = library.semfocus_block_memory
+        self._block_memory.argtypes = self._block.argtypes[:3]
+        self._block_memory.restype = ctypes.c_int64
         library.semfocus_struct_sizes.restype = ctypes.c_int64
         if library.semfocus_struct_sizes() != _STRUCT_SIZES:
             raise ImportError(f"{path} was compiled from other sources; install the package again")
@@ -109,6 +112,11 @@ class Library:
 
     def run_pass(self, values: Pass, is_double: bool, kind: int) -> None:
         self._pass(ctypes.byref(values), INSTRUCTION_SETS.index(self.instruction_set), is_double, kind)
+
+    def block_memory(self, block: Block, is_double: bool) -> int:
+        """Bytes of the activations that the backward pass of a block needs."""
+        set_index = INSTRUCTION_SETS.index(self.instruction_set)
+        return int(self._block_memory(ctypes.byref(block), set_index, is_double))
 
     def run_block(self, block: Block, is_double: bool, is_backward: bool) -> None:
         set_index = INSTRUCTION_SETS.index(self.instruction_set)

@@ -180,31 +180,20 @@ def _problem(
     options: Options,
 ) -> Problem:
     outer, inner, num_queries, width = query.shape
-    shape = (outer, inner, num_queries, key.shape[2], width, value.shape[3])
-    rows = _rows_of(query), _rows_of(key), _rows_of(value), _rows_of(output)
-    return problem_of(*rows, shape, mask, indices, weights, options)
+    problem = problem_of((outer, inner, num_queries, key.shape[2], width, value.shape[3]), mask, options)
+    problem.query, problem.key = _rows_of(query), _rows_of(key)
+    problem.value, problem.output = _rows_of(value), _rows_of(output)
+    problem.indices, problem.weights = indices.data_ptr(), weights.data_ptr()
+    return problem
 
 
-def problem_of(
-    query: Rows,
-    key: Rows,
-    value: Rows,
-    output: Rows,
-    shape: tuple[int, int, int, int, int, int],
-    mask: Tensor | None,
-    indices: Tensor,
-    weights: Tensor,
-    options: Options,
-) -> Problem:
-    """A call as the kernels read it; `shape` is outer, inner, queries, keys, width, value width."""
+def problem_of(shape: tuple[int, int, int, int, int, int], mask: Tensor | None, options: Options) -> Problem:
+    """A call as the kernels read it, but for the addresses of its rows.
+
+    `shape` is outer, inner, queries, keys, width, value width; mask (outer, inner, queries, keys).
+    """
     outer, inner, num_queries, num_keys, width, value_width = shape
     problem = Problem(
-        query=query,
-        key=key,
-        value=value,
-        output=output,
-        indices=indices.data_ptr(),
-        weights=weights.data_ptr(),
         batch=outer * inner,
         inner=inner,
         queries=num_queries,

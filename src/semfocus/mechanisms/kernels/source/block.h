@@ -7,13 +7,16 @@ struct Linear {
   void *grad_weight, *grad_bias;
 };
 
-// One row a token; attention.batch / attention.inner sequences of attention.queries tokens.
+// Arrays have one row a token: attention.batch / attention.inner sequences of attention.queries tokens.
 struct Block {
-  Problem attention;  // reads joint, writes mixed; backward reads grad_mixed and writes grad_joint, of one element
-  Linear joint_map, out_map, expand_map, contract_map;
-  const void *input, *grad_output;
-  void *normed, *factors, *joint, *mixed, *second_normed, *second_factors, *hidden, *output, *grad_input;
-  int64_t width, joint_width, mixed_width, hidden_width;
+  Problem attention;  // everything but the addresses of its rows
+  Linear query, key, value, out, expand, contract;
+  const void *input;   // (rows, width)
+  void *output;        // (rows, width)
+  void *activations;   // what the backward pass needs, as many bytes as semfocus_block_memory says; or null
+  const void *grad_output;
+  void *grad_input;
+  int64_t width, mixed_width, hidden_width;  // mixed_width: heads * width of a head
   double dropout, attention_epsilon, mlp_epsilon;
   uint64_t out_seed, hidden_seed, output_seed;
 };

@@ -19,6 +19,7 @@
 #include <omp.h>
 #else
 static inline int omp_get_thread_num() { return 0; }
+static inline int omp_get_num_threads() { return 1; }
 #endif
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
@@ -105,6 +106,11 @@ int32_t semfocus_backward(const Problem *p, int32_t set, int32_t is_double) {
 
 void semfocus_pass(const Pass *p, int32_t set, int32_t is_double, int32_t kind) {
   is_double ? CHOOSE(set, run_pass<double>(*p, kind)) : CHOOSE(set, run_pass<float>(*p, kind));
+}
+
+// Bytes of the activations that the backward pass of a block needs.
+int64_t semfocus_block_memory(const Block *b, int32_t set, int32_t is_double) {
+  return is_double ? CHOOSE(set, activation_bytes<double>(*b)) : CHOOSE(set, activation_bytes<float>(*b));
 }
 
 int32_t semfocus_block(const Block *b, int32_t set, int32_t is_double, int32_t is_backward) {
