@@ -44,7 +44,7 @@ sanitize: install ## the kernel tests on a build with AddressSanitizer and Undef
 	g++ -g -O1 -std=gnu++17 -ffp-contract=fast -fopenmp -fPIC -shared -Wno-psabi -fno-sanitize-recover=undefined \
 	  -fsanitize=address,undefined src/semfocus/mechanisms/kernels/source/kernels.cpp -o build/sanitized.so
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels
+	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels/test_native.py tests/model/test_passes.py tests/model/test_fused_block.py
 
 format: install
 	$(BIN)/ruff check --fix

@@ -5,7 +5,7 @@ instruction set of this machine, and with every operation from the reference (de
 runs differ in rounding alone. Prints the training loss after each epoch side by side, and the epochs of the target; where
 they differ, how soon and how far the kernels of two instruction sets part tells what rounding alone does.
 
-    python benchmarks/same_epoch.py [--pattern "top_k(5)"] [--seed 153476998] [--epochs 100]
+    python benchmarks/same_epoch.py [--pattern "top_k(5)"] [--seed 153476998] [--epochs 100] [--double]
 """
 
 import argparse
@@ -43,6 +43,8 @@ def train_here(arguments: argparse.Namespace) -> None:
     training = {"epochs": arguments.epochs, "stop_at": TARGET}
     spec = RunSpec(task="even_pairs", pattern=arguments.pattern, seed=arguments.seed, training=training)
     model = build_model(spec)
+    if arguments.double:
+        model.double()
     train(
         model,
         build_optimiser(model, spec.training),
@@ -65,7 +67,7 @@ def start(path: str, arguments: argparse.Namespace) -> subprocess.Popen[str]:
         str(arguments.epochs),
     ]
     return subprocess.Popen(
-        [sys.executable, __file__, *options, "--path", path],
+        [sys.executable, __file__, *options, "--path", path, *(["--double"] if arguments.double else [])],
         env={**os.environ, **own},
         stdout=subprocess.PIPE,
         text=True,
@@ -103,6 +105,9 @@ def main() -> None:
     parser.add_argument("--pattern", default="top_k(5)")
     parser.add_argument("--seed", type=int, default=153476998)
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument(
+        "--double", action="store_true", help="in float64, where rounding takes longer to matter"
+    )
     parser.add_argument("--path", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     (train_here if arguments.path else compare)(arguments)

@@ -65,7 +65,7 @@ class _Attend(torch.autograd.Function):
 def attention_forward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, and what the backward pass needs: kept indices, and weights (full attention: log denominators)."""
+    """Output, and what the backward pass needs: kept indices, and weights (full attention: maximum and sum)."""
     output, indices, weights = _results(query, value, options)
     problem = _problem(query, key, value, mask, output, indices, weights, options)
     library = load_library()
@@ -80,7 +80,7 @@ def _results(query: Tensor, value: Tensor, options: Options) -> tuple[Tensor, Te
     # Heads side by side in memory: joining them afterwards costs nothing.
     output = query.new_empty(outer, num_queries, inner, value.shape[-1]).transpose(1, 2)
     indices = query.new_empty(outer, inner, num_queries, options.kept, dtype=torch.int32)
-    kept = 1 if options.mode == _FULL else options.kept
+    kept = 2 if options.mode == _FULL else options.kept
     return output, indices, query.new_empty(outer, inner, num_queries, kept)
 
 

@@ -16,7 +16,7 @@ struct Problem {
   Rows grad_output, grad_query, grad_key, grad_value;
   // Kept keys and weights; the first row stored is that of (batch, query) number `first_row`, usually 0.
   int32_t *indices;  // (batch, queries, kept), ascending in each row, -1 where fewer keys are allowed; not for ALL
-  void *weights;     // (batch, queries, kept), softmax before dropout; for ALL (batch, queries), log of its denominator
+  void *weights;     // (batch, queries, kept), softmax before dropout; for ALL (batch, queries, 2): largest score, 1 / sum
   // Boolean mask, or null. Strides in bytes, 0 where the mask is broadcast.
   const uint8_t *mask;
   int64_t mask_outer, mask_inner, mask_query, mask_key;
