@@ -112,3 +112,34 @@ def test_a_second_derivative_is_refused_in_words():
     x = torch.randn(1, 11, 8, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"without_kernels\(\)"):
         torch.autograd.grad(layer(x, None, None).sum(), x, create_graph=True)
+
+
+def test_it_steps_aside_for_what_it_cannot_read():
+    """Hooks, other types, other layouts: PyTorch's own layers decide, with their own errors."""
+    layer = Block(config(pattern="top_k(3)"), is_first=True)
+    x = torch.randn(2, 11, 8)
+    assert layer._can_be_fused(x, None)
+    assert not layer._can_be_fused(x.double(), None)
+    assert not layer._can_be_fused(x, torch.ones(2, 1, 1, 11))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not layer._can_be_fused(x, None)
+        assert layer(x, None, None).isfinite().all()
+    with pytest.raises(RuntimeError):
+        layer(x.double(), None, None)
+    heard = []
+    hook = layer.mlp.expand.register_forward_hook(lambda *inputs: heard.append(1))
+    layer(x, None, None)
+    assert heard == [1]
+    hook.remove()
+    assert layer._can_be_fused(x, None)
+    layer.attention.query.weight = torch.nn.Parameter(torch.randn(8, 8).t())
+    assert not layer._can_be_fused(x, None)
+
+
+def test_a_backward_pass_runs_where_its_forward_pass_did():
+    layer = Block(config(pattern="top_k(3)"), is_first=True)
+    x = torch.randn(1, 11, 8, requires_grad=True)
+    output = layer(x, None, None).sum()
+    with without_kernels():
+        output.backward()
+    assert x.grad is not None

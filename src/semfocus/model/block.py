@@ -58,7 +58,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         rate = self.dropout if self.training else 0.0
-        if self._can_be_fused(x):
+        if self._can_be_fused(x, mask):
             return self._fused(x, mask, rate, generator)
         if self.pre_norm:
             mixed = self.attention(norm(x, self.attention_eps), mask, generator)
@@ -69,18 +69,28 @@ class Block(nn.Module):
         )
         return add_dropped_and_norm(x, self.mlp(x, generator), rate, self.mlp_eps, generator)[1]
 
-    def _can_be_fused(self, x: Tensor) -> bool:
-        """The paper's block, on the compiled kernels, with nobody listening."""
+    def _can_be_fused(self, x: Tensor, mask: Tensor | None) -> bool:
+        """The paper's block as it was built, on the compiled kernels, with nobody listening or hooked in."""
         attention = self.attention
+        if not (self.pre_norm and type(attention) is SelfAttention and self.mlp.activation is F.relu):
+            return False
         return (
-            self.pre_norm
-            and type(attention) is SelfAttention
-            and not attention.listeners
-            and self.mlp.activation is F.relu
+            not attention.listeners
             and has_kernel(attention.config.pattern)
             and 0 not in x.shape
+            and x.shape[-1] == attention.config.d_model
+            and (mask is None or (mask.dtype == torch.bool and mask.device == x.device))
             and kernels_for(x) is not None
+            and not torch.is_autocast_enabled("cpu")
+            and all(_is_plain(module) for module in (attention, self.mlp))
+            and all(_is_plain(linear) and _fits(linear, x) for linear in self._maps())
         )
+
+    def _maps(self) -> tuple[nn.Linear, ...]:
+        attention = self.attention
+        assert isinstance(attention, SelfAttention)
+        query, key, value, out = attention.query, attention.key, attention.value, attention.out
+        return query, key, value, out, self.mlp.expand, self.mlp.contract
 
     def _fused(
         self, x: Tensor, mask: Tensor | None, rate: float, generator: torch.Generator | None
@@ -100,14 +110,24 @@ class Block(nn.Module):
         heads = attention.config.num_heads
         if mask is not None:
             mask = mask.expand(len(x), heads, length, length)
-        maps = (
-            attention.query,
-            attention.key,
-            attention.value,
-            attention.out,
-            self.mlp.expand,
-            self.mlp.contract,
-        )
-        parameters = tuple(each for linear in maps for each in (linear.weight, linear.bias))
+        parameters = tuple(each for linear in self._maps() for each in (linear.weight, linear.bias))
         block = BlockOptions(heads, rate, self.attention_eps, self.mlp_eps, options, seeds)
         return fused_block(x, mask, block, parameters)
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether calling the module does what it was built for, and nothing else."""
+    return type(module) in (nn.Linear, Mlp, SelfAttention) and not (
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
+
+
+def _fits(linear: nn.Linear, x: Tensor) -> bool:
+    """Whether the kernels can read the parameters as they are."""
+    return all(
+        each is not None and each.dtype == x.dtype and each.device == x.device and each.is_contiguous()
+        for each in (linear.weight, linear.bias)
+    )

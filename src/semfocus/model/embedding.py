@@ -42,10 +42,13 @@ class TokenEmbedding(nn.Embedding):
     def _waves(self, length: int) -> Tensor:
         """The positions of a sequence, kept for the next one of the same length."""
         like = (length, self.weight.dtype, self.weight.device)
-        if self._kept_waves is None or self._kept_waves[0] != like:
-            extra = torch.arange(self.num_globals, device=self.weight.device)
-            ordinary = torch.arange(length, device=self.weight.device)
-            positions = torch.cat([ordinary, self.global_position + extra])
-            waves = sinusoidal_positions(positions, self.embedding_dim).to(self.weight.dtype)
+        kept = self._kept_waves
+        if kept is not None and kept[0] == like:
+            return kept[1]
+        extra = torch.arange(self.num_globals, device=self.weight.device)
+        ordinary = torch.arange(length, device=self.weight.device)
+        positions = torch.cat([ordinary, self.global_position + extra])
+        waves = sinusoidal_positions(positions, self.embedding_dim).to(self.weight.dtype)
+        if not torch.compiler.is_compiling():
             self._kept_waves = like, waves
-        return self._kept_waves[1]
+        return waves

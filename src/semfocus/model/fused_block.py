@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.kernels.library import Block, Library, Linear, load_library
+from semfocus.mechanisms.kernels.library import Block, Library, Linear, compiled_library
 from semfocus.mechanisms.kernels.operation import Options, problem_of
 
 _MAPS = ("query", "key", "value", "out", "expand", "contract")
@@ -57,7 +57,7 @@ class _FusedBlock(torch.autograd.Function):
             raise RuntimeError("the fused block has no second derivative; compute inside `without_kernels()`")
         mask, activations, *parameters = ctx.saved_tensors
         grad = grad.contiguous()
-        gradients = [torch.empty_like(parameter) for parameter in parameters]
+        gradients = [torch.empty(parameter.shape, dtype=grad.dtype) for parameter in parameters]
         block = _description(grad, mask, ctx.options, parameters, gradients)
         grad_input = torch.empty_like(grad)
         block.activations = activations.data_ptr()
@@ -107,7 +107,7 @@ def _description(
 
 
 def _library() -> Library:
-    library = load_library()
+    library = compiled_library()
     assert library is not None
     return library
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semfocus.mechanisms.kernels.library import Library, Pass, load_library
+from semfocus.mechanisms.kernels.library import Library, Pass, compiled_library, load_library
 from semfocus.randomness import draw_seed, drop
 
 # The kinds of source/passes.inc.
@@ -22,7 +22,7 @@ def norm(x: Tensor, epsilon: float) -> Tensor:
 
 def add_dropped(x: Tensor, other: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
     """x + drop(other)"""
-    if kernels_for(x) is None:
+    if kernels_for(x, other) is None:
         return x + drop(other, rate, generator)
     return _AddDropped.apply(x, other, rate, draw_seed(generator) if rate else 0)
 
@@ -31,7 +31,7 @@ def add_dropped_and_norm(
     x: Tensor, other: Tensor, rate: float, epsilon: float, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """y = x + drop(other), and norm(y)"""
-    if kernels_for(x) is None:
+    if kernels_for(x, other) is None:
         y = x + drop(other, rate, generator)
         return y, norm(y, epsilon)
     return _AddDroppedAndNorm.apply(x, other, rate, epsilon, draw_seed(generator) if rate else 0)
@@ -51,8 +51,12 @@ def dropped_relu(x: Tensor, rate: float, generator: torch.Generator | None) -> T
     return _DroppedRelu.apply(x, rate, draw_seed(generator) if rate else 0)
 
 
-def kernels_for(x: Tensor) -> Library | None:
-    """The kernels, where they serve this tensor outside of torch.compile, which fuses passes itself."""
+def kernels_for(x: Tensor, other: Tensor | None = None) -> Library | None:
+    """The kernels, where they serve these tensors outside of torch.compile, which fuses passes itself."""
+    if other is not None and (other.dtype, other.shape, other.device) != (x.dtype, x.shape, x.device):
+        return None
+    if torch.jit.is_tracing():  # type: ignore[attr-defined]
+        return None
     if (
         x.device.type != "cpu"
         or x.dtype not in (torch.float32, torch.float64)
@@ -66,7 +70,7 @@ def run_pass(
     kind: int, like: Tensor, rate: float = 0.0, seed: int = 0, epsilon: float = 0.0, **arrays: Tensor | None
 ) -> None:
     """One pass over contiguous arrays with the rows and the width of `like`; the names are those of `Pass`."""
-    library = load_library()
+    library = compiled_library()
     assert library is not None
     values = Pass(
         **{name: array.data_ptr() for name, array in arrays.items() if array is not None},

@@ -1,7 +1,9 @@
 """Which device computes, with how many threads, and the numerics class that follows."""
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -44,3 +46,19 @@ def numerics_class(device: torch.device) -> dict[str, Any]:
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
+
+
+@lru_cache(maxsize=1)
+def keep_freed_memory() -> None:
+    """Let this process keep what a training step frees for the next one.
+
+    The C library would return it to the system after every step, which then hands it out page by page again. Where
+    the C library is not GNU's, nothing happens.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    trim_threshold, mmap_threshold = -1, -3
+    mallopt(trim_threshold, 2**30)
+    mallopt(mmap_threshold, 2**25)  # the largest that is taken

@@ -12,6 +12,7 @@ from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import TrainingSettings
 from semfocus.tasks import Dataset, Samples
+from semfocus.training.device import keep_freed_memory
 from semfocus.training.evaluation import evaluate, padding_of
 from semfocus.training.observers import EpochResult, Observer
 from semfocus.training.optimiser import clip_gradients, set_learning_rate
@@ -35,6 +36,7 @@ def train(
     Every random number comes from a stream named by the seed and the epoch or step, so a run that
     starts again at an epoch continues exactly as if it had never stopped.
     """
+    keep_freed_memory()
     for epoch in range(first_epoch, settings.epochs + 1):
         started = perf_counter()
         rate = set_learning_rate(optimiser, settings, epoch)

@@ -157,11 +157,12 @@ def load_library() -> Library | None:
 
     SEMFOCUS_KERNELS names another build of them, e.g. one with a sanitizer; `none` switches them off.
     """
-    return None if _switched_off.get() else _load_library()
+    return None if _switched_off.get() else compiled_library()
 
 
 @lru_cache(maxsize=1)
-def _load_library() -> Library | None:
+def compiled_library() -> Library | None:
+    """The kernels, switched off or not: a backward pass runs where its forward pass did."""
     named = os.environ.get("SEMFOCUS_KERNELS")
     if named == "none":
         return None

@@ -1,5 +1,7 @@
 """The compiled kernels as an implementation of attention: which calls they serve, and how a call is handed over."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -24,6 +26,8 @@ def refuses(call: AttentionCall) -> str | None:
     """Why the native kernels cannot serve a call, or None."""
     if load_library() is None:
         return "the kernels were not compiled: install with a C++ compiler (see `semfocus doctor`)"
+    if torch.jit.is_tracing():  # type: ignore[attr-defined]
+        return "torch.jit.trace does not see the kernels"
     if not has_kernel(call.pattern):
         return f"no native kernel for {call.pattern}"
     if call.query.device.type != "cpu" or call.query.dtype not in _DTYPES:
@@ -88,7 +92,7 @@ def _four(tensor: Tensor, shape: torch.Size, last: tuple[int, ...]) -> Tensor:
     """The tensor as (outer, inner, *last), broadcast, without copying where two leading dimensions suffice."""
     tensor = tensor.expand(*shape, *last)
     if len(shape) > 2:
-        return tensor.reshape(-1, shape[-1], *last)
+        return tensor.reshape(math.prod(shape[:-1]), shape[-1], *last)
     while tensor.dim() < 4:
         tensor = tensor.unsqueeze(0 if tensor.dim() == 2 else 1)
     return tensor

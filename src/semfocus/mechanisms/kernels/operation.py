@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.kernels.library import Problem, Rows, load_library
+from semfocus.mechanisms.kernels.library import Problem, Rows, compiled_library
 
 _FULL = 5
 
@@ -68,7 +68,7 @@ def attention_forward(
     """Output, and what the backward pass needs: kept indices, and weights (full attention: maximum and sum)."""
     output, indices, weights = _results(query, value, options)
     problem = _problem(query, key, value, mask, output, indices, weights, options)
-    library = load_library()
+    library = compiled_library()
     assert library is not None
     if library.forward(problem, query.dtype == torch.float64):
         _mark_nan_rows(query, key, mask, options.causal, output, weights)
@@ -121,7 +121,7 @@ def attention_backward(
     problem = _problem(query, key, value, mask, output, indices, weights, options)
     problem.grad_output = _rows_of(grad_output)
     problem.grad_query, problem.grad_key, problem.grad_value = map(_rows_of, gradients)
-    library = load_library()
+    library = compiled_library()
     assert library is not None
     library.backward(problem, query.dtype == torch.float64)
 
