@@ -127,7 +127,7 @@ def _is_plain(module: nn.Module) -> bool:
 
 def _fits(linear: nn.Linear, x: Tensor) -> bool:
     """Whether the kernels can read the parameters as they are."""
-    return all(
+    return linear.weight.shape == (linear.out_features, linear.in_features) and all(
         each is not None and each.dtype == x.dtype and each.device == x.device and each.is_contiguous()
         for each in (linear.weight, linear.bias)
     )

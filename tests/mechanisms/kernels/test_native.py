@@ -305,3 +305,19 @@ def test_a_second_derivative_is_refused_in_words():
     (gradient,) = torch.autograd.grad(output.sum(), query, create_graph=True)
     with pytest.raises(RuntimeError, match="use implementation='torch' or 'reference'"):
         gradient.sum().backward()
+
+
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("pattern", [TopK(1), Banded(1)], ids=str)
+def test_a_score_that_overflows_before_a_small_scale_is_applied_makes_its_row_nan(pattern):
+    query, key = torch.tensor([[1e20, 1e20]]), torch.tensor([[1e20, -1e20]])
+    output = attention(query, key, torch.ones(1, 1), pattern, scale=1e-3, implementation="native")
+    assert output.isnan().all()
+
+
+def test_the_kernels_step_aside_for_tracing():
+    """A trace records PyTorch's operations only; memory that a kernel fills would stay empty in it."""
+    first, second = (torch.randn(3, 1, 6, 4, generator=torch.Generator().manual_seed(s)) for s in (0, 1))
+    with torch.no_grad():
+        traced = torch.jit.trace(lambda *inputs: attention(*inputs, TopK(2)), tuple(first), check_trace=False)
+        torch.testing.assert_close(traced(*second), attention(*second, TopK(2)))
