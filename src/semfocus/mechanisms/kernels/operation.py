@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Problem, Rows, compiled_library
+from semfocus.mechanisms.kernels.memory import in_large_pages
 
 _FULL = 5
 
@@ -66,7 +67,7 @@ def attention_forward(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output, and what the backward pass needs: kept indices, and weights (full attention: maximum and sum)."""
-    output, indices, weights = _results(query, value, options)
+    output, indices, weights = map(in_large_pages, _results(query, value, options))
     problem = _problem(query, key, value, mask, output, indices, weights, options)
     library = compiled_library()
     assert library is not None
@@ -130,12 +131,13 @@ def _gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
     """Memory for the three gradients, as three parts of one array where the inputs are: see `split_three`."""
     if query.shape == key.shape == value.shape:
         outer, inner, length, width = query.shape
-        joint = query.new_empty(outer, length, 3, inner, width).transpose(
-            1, 3
-        )  # (outer, inner, 3, length, width)
+        joint = in_large_pages(query.new_empty(outer, length, 3, inner, width))
+        joint = joint.transpose(1, 3)  # (outer, inner, 3, length, width)
         return joint[:, :, 0], joint[:, :, 1], joint[:, :, 2]
     return tuple(  # type: ignore[return-value]
-        tensor.new_empty(tensor.shape[0], tensor.shape[2], tensor.shape[1], tensor.shape[3]).transpose(1, 2)
+        in_large_pages(
+            tensor.new_empty(tensor.shape[0], tensor.shape[2], tensor.shape[1], tensor.shape[3])
+        ).transpose(1, 2)
         for tensor in (query, key, value)
     )
 
