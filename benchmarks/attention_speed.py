@@ -43,9 +43,8 @@ Row = tuple[str, int, int, int | None, int, str, float, int]
 def measure(
     methods: dict[str, Method], shape: tuple[int, int], k: int, threads: int, direction: str, repeats: int
 ) -> list[Row]:
-    """One row a method. Short sequences take little time and are repeated more often."""
+    """One row a method."""
     batch, length = shape
-    repeats *= 10 if repeats > 1 and length < 200 else 1
     leaves = [torch.randn(batch, 1, length, WIDTH, requires_grad=True) for _ in range(3)]
     upstream = torch.randn(batch, 1, length, WIDTH)
 

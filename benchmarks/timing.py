@@ -15,16 +15,32 @@ from semfocus.mechanisms import kernels_in_use
 RESULTS = Path(__file__).parent / "results"
 
 
+#: a turn lasts at least this long: a single short call is lost in the noise of the clock and the machine
+TURN_SECONDS = 0.02
+
+
 def interleaved(methods: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median milliseconds of each method, measured in turns; a first round warms up and does not count."""
+    """Median milliseconds of a call of each method, measured in turns.
+
+    A turn is one call that does not count (what other methods left in the caches is not this one's cost), then calls
+    for at least TURN_SECONDS, whose mean counts. A first round warms up and does not count.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for repeat in range(repeats + 1):
         for name, method in methods.items():
-            started = perf_counter()
             method()
             if repeat:
-                seconds[name].append(perf_counter() - started)
+                seconds[name].append(turn(method))
     return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+
+
+def turn(method: Callable[[], object]) -> float:
+    """Mean seconds of a call."""
+    started, calls = perf_counter(), 0
+    while calls == 0 or perf_counter() - started < TURN_SECONDS:
+        method()
+        calls += 1
+    return (perf_counter() - started) / calls
 
 
 def describe_machine() -> str:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Block, Library, Linear, compiled_library
+from semfocus.mechanisms.kernels.memory import in_large_pages
 from semfocus.mechanisms.kernels.operation import Options, problem_of
 
 _MAPS = ("query", "key", "value", "out", "expand", "contract")
@@ -45,7 +46,9 @@ class _FusedBlock(torch.autograd.Function):
         ctx: Any, x: Tensor, mask: Tensor | None, options: BlockOptions, *parameters: Tensor
     ) -> Tensor:
         block = _description(x, mask, options, parameters)
-        activations = torch.empty(_library().block_memory(block, _is_double(x)), dtype=torch.uint8)
+        activations = in_large_pages(
+            torch.empty(_library().block_memory(block, _is_double(x)), dtype=torch.uint8)
+        )
         block.activations = activations.data_ptr()
         ctx.save_for_backward(mask, activations, *parameters)
         ctx.options = options
@@ -59,7 +62,7 @@ class _FusedBlock(torch.autograd.Function):
         grad = grad.contiguous()
         gradients = [torch.empty(parameter.shape, dtype=grad.dtype) for parameter in parameters]
         block = _description(grad, mask, ctx.options, parameters, gradients)
-        grad_input = torch.empty_like(grad)
+        grad_input = in_large_pages(torch.empty_like(grad))
         block.activations = activations.data_ptr()
         block.grad_output, block.grad_input = grad.data_ptr(), grad_input.data_ptr()
         _library().run_block(block, _is_double(grad), is_backward=True)
@@ -67,7 +70,7 @@ class _FusedBlock(torch.autograd.Function):
 
 
 def _forward(block: Block, x: Tensor) -> Tensor:
-    output = torch.empty_like(x)
+    output = in_large_pages(torch.empty_like(x))
     block.input, block.output = x.data_ptr(), output.data_ptr()
     _library().run_block(block, _is_double(x), is_backward=False)
     return output

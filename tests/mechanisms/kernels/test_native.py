@@ -321,3 +321,30 @@ def test_the_kernels_step_aside_for_tracing():
     with torch.no_grad():
         traced = torch.jit.trace(lambda *inputs: attention(*inputs, TopK(2)), tuple(first), check_trace=False)
         torch.testing.assert_close(traced(*second), attention(*second, TopK(2)))
+
+
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [17, 33, 64, 150])
+@pytest.mark.parametrize("pattern", [TopK, BottomK])
+def test_many_kept_keys_among_ties_zeros_and_extremes(pattern, k, dtype):
+    """One feature and scale 1: the keys are the scores; a tiny query makes zeros of both signs, which are equal."""
+    generator = torch.Generator().manual_seed(k)
+    limits = torch.finfo(dtype)
+    choices = torch.tensor(
+        [-0.0, 0.0, limits.tiny, -limits.tiny, limits.max / 4, -limits.max / 4, 1.5], dtype=dtype
+    )
+    key = choices[torch.randint(len(choices), (3, 1, 400, 1), generator=generator)]
+    key[1] = torch.randn(1, 400, 1, generator=generator, dtype=dtype)
+    query = torch.tensor([1.0, limits.tiny], dtype=dtype).reshape(1, 1, 2, 1).repeat(3, 1, 1, 1)
+    value = torch.eye(400, dtype=dtype).expand(3, 1, 400, 400)
+    expected = attention(
+        query, key, value, pattern(k), scale=1.0, implementation="reference", return_info=True
+    )[1]
+    query.requires_grad_()
+    output = attention(
+        query, key, value.clone().requires_grad_(), pattern(k), scale=1.0, implementation="native"
+    )
+    indices = output.grad_fn.saved_tensors[5]
+    kept = torch.zeros_like(expected.kept).scatter_(-1, indices.long(), True)
+    assert torch.equal(kept, expected.kept)
