@@ -2,7 +2,7 @@
 
 Forward and backward with k = 5, one head of width 64, F.scaled_dot_product_attention over all keys takes at least as
 long as ours at length 40, 4 times as long at 600 and 5.5 times at 2048 and 8192; top-k written in PyTorch with
-gathered values takes at least 4 times as long at 600. The script also sweeps lengths, numbers of kept keys and
+gathered values takes at least 4 times as long at 600. With two threads, the same within 20 %. The script also sweeps lengths, numbers of kept keys and
 threads. Forward alone is measured as in inference, without gradients.
 
     python benchmarks/attention_speed.py [--repeats 9] [--threads 1 2]
@@ -98,7 +98,7 @@ def print_claims(rows: list[Row], threads: Sequence[int]) -> None:
                 if (method, shape) in times:
                     ratio = times[method, shape] / times["ours top_k", shape]
                     what = f"{method} / ours top_k({K}), batch {shape[0]}, length {shape[1]}, threads {each}"
-                    print_claim(what, ratio, at_least=target)
+                    print_claim(what, ratio, at_least=target if each == 1 else 0.8 * target)
 
 
 def main(words: Sequence[str] | None = None) -> None:
