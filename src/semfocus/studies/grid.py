@@ -1,10 +1,13 @@
 """A study is a list of specs; `grid` writes the list."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from semfocus.runs import RunSpec
+if TYPE_CHECKING:
+    from semfocus.runs import RunSpec
 
 
 def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
@@ -16,6 +19,8 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
     >>> [(spec.pattern, spec.seed) for spec in specs]
     [('full', 0), ('full', 1), ('top_k(5)', 0), ('top_k(5)', 1)]
     """
+    from semfocus.runs import RunSpec  # here, so that reading results need not wait for torch
+
     specs = []
     for values in product(*axes.values()):
         spec: dict[str, Any] = {
