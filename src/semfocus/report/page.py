@@ -15,7 +15,7 @@ from markupsafe import Markup
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, primary, scores
+from semfocus.report.overview import arm_groups, forest_lines, headline, primary, scores
 from semfocus.report.palette import inks, stylesheet
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
@@ -56,6 +56,7 @@ def report_page(records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"]
     main = primary(summaries)
     numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
     views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
+    scored = scores(main)
     script = (_TEMPLATES / "script.js").read_text()
     return _environment().get_template("page").render(
         title=title,
@@ -68,7 +69,8 @@ def report_page(records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"]
         states=Counter(str(record.get("state")) for record in known),
         main=[views[id(each)] for each in main],
         others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
-        scores=scores(main),
+        scores=scored,
+        headline=headline(scored, len(main)) if len(main) > 1 else [],
         inks=chosen,
         forest=forest_figures("Speedup over full attention", forest_lines(main, chosen)) if groups else None,
         sweeps=[
@@ -76,7 +78,7 @@ def report_page(records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"]
             for sweep in sweeps(summaries)
             if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
         ],
-        claims=judge_all(summaries),
+        claims=sorted(judge_all(summaries), key=lambda claim: claim.verdict == "undecided"),
         troubled=_troubled(known),
         plans=plans,
         environments=_environments(known),

@@ -5,6 +5,8 @@ from semfocus.report.svg import Drawing, Point
 from semfocus.report.texts import shortened
 
 WIDTH, HEIGHT = 380.0, 262.0
+#: with more arms than this, names beside the lines would not fit; the legend names them
+MOST_LABELS = 14
 TOP, BOTTOM, LEFT = 26.0, 36.0, 42.0
 
 
@@ -57,6 +59,6 @@ class Panel:
     def end_label(self, label: str, css_class: str, y_line: float, y_text: float) -> None:
         """The name of a line at its right end, joined to it by a thin leader."""
         x = self.x.end
-        shown = shortened(label, 13)
+        shown = shortened(label, 15)
         self.drawing.add("path", css_class=f"leader {css_class}", d=f"M{x:.1f} {y_line:.1f}L{x + 7:.1f} {y_text:.1f}")
         self.drawing.add("text", shown, css_class=f"end-label {css_class}", x=x + 9, y=y_text + 3.5)

@@ -54,7 +54,7 @@ def task_table(summary: "TaskSummary") -> TaskTable:
         "seconds to target",
         "epochs to held-out target",
         "last held-out accuracy",
-        "train − held-out",
+        "train − held-out, points",
     ]
     return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm)) for arm in summary.arms])
 
@@ -116,4 +116,4 @@ def _accuracy_cell(values: Sequence[float | None]) -> Cell:
 
 def _points(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
-    return f"{100 * median(known):+.1f} points".replace("-", "−") if known else UNKNOWN
+    return f"{100 * median(known):+.1f}".replace("-", "−") if known else UNKNOWN

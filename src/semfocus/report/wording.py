@@ -26,7 +26,9 @@ def significant(value: float, digits: int = 2) -> str:
 
 def times(ratio: float) -> str:
     """`8.3×`; ratios near 1 get the digit that tells them from 1."""
-    return f"{significant(ratio, 3 if 0.8 < ratio < 1.25 else 2)}×"
+    if ratio != 1 and 0.8 < ratio < 1.25:
+        return f"{ratio:.2f}×"
+    return f"{significant(ratio, 2)}×"
 
 
 def speedup_text(speedup: "Speedup | None", interval: bool = True) -> str:
@@ -61,10 +63,10 @@ def estimate_text(estimate: "Estimate", beyond: float | None = None, digits: int
 
 
 def p_text(value: float | None) -> str:
-    """A p value with two digits."""
+    """A p value with three digits."""
     if value is None:
         return UNKNOWN
-    return "< 0.0001" if value < 0.0001 else significant(value, 2)
+    return "< 0.0001" if value < 0.0001 else significant(value, 3)
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -81,7 +83,7 @@ def setting_text(setting: Mapping[str, Any]) -> str:
     """`blocks 2, length 16, ...`: what differs from the paper's setting, or that nothing does."""
     if not setting:
         return "the paper's setting"
-    return ", ".join(f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items())
+    return "other than the paper's: " + ", ".join(f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items())
 
 
 def value_text(value: Any) -> str:
