@@ -10,6 +10,4 @@ FIGURE = "ours: the paper's text against its code"
 
 def specs() -> list[RunSpec]:
     """All else at the paper's setting."""
-    return [
-        spec for task in TASKS for spec in compare({"task": task}, FEW_ARMS, model__norm=["pre", "post"])
-    ]
+    return [spec for task in TASKS for spec in compare({"task": task}, FEW_ARMS, model__norm=["pre", "post"])]

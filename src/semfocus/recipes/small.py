@@ -24,4 +24,6 @@ SETTING: dict[str, Any] = {
 
 def specs() -> list[RunSpec]:
     """Every task at the same setting, five seeds."""
-    return [spec for task in PAPER_TASKS for spec in compare({"task": task, **SETTING}, ARMS, PAPER_SEEDS[:5])]
+    return [
+        spec for task in PAPER_TASKS for spec in compare({"task": task, **SETTING}, ARMS, PAPER_SEEDS[:5])
+    ]

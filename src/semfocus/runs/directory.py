@@ -22,7 +22,7 @@ class DamagedRun(Exception):
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -76,6 +76,15 @@ class RunDirectory:
 
     def write_record(self, record: dict[str, Any]) -> None:
         self._write_json("record.json", record)
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """What the trained model was found to do on other data; see studies/lengths.py."""
+        if not (self.path / "evaluations.json").exists():
+            return []
+        return list(self._read_json("evaluations.json")["rows"])
+
+    def write_evaluations(self, rows: list[dict[str, Any]]) -> None:
+        self._write_json("evaluations.json", {"rows": rows})
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:

@@ -4,7 +4,8 @@ import re
 
 from semfocus.mechanisms import parse_pattern
 
-_SHARPER = re.compile(r"(?P<pattern>.+\S)\s+[x×]\s*(?P<factor>\d+(\.\d+)?)\s*\Z")
+# the second sign is the multiplication sign of the tables
+_SHARPER = re.compile(r"(?P<pattern>.+\S)\s+[x\u00d7]\s*(?P<factor>\d+(\.\d+)?)\s*\Z")
 
 
 def read_arm(text: str) -> tuple[str, float | None]:
