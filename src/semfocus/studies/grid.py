@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from semfocus.runs import RunSpec
+if TYPE_CHECKING:
+    from semfocus.runs import RunSpec
 
 
-def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
+def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> "list[RunSpec]":
     """One spec for every combination of the axes; `model__num_blocks=[3, 5]` reaches into `model`.
 
     A misspelt axis is an error, because RunSpec refuses unknown keys.
@@ -16,6 +17,8 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
     >>> [(spec.pattern, spec.seed) for spec in specs]
     [('full', 0), ('full', 1), ('top_k(5)', 0), ('top_k(5)', 1)]
     """
+    from semfocus.runs import RunSpec  # torch: seconds
+
     specs = []
     for values in product(*axes.values()):
         spec: dict[str, Any] = {
