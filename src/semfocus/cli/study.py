@@ -26,7 +26,7 @@ def study(
     """Train every run of a recipe and compare the learning curves. Finished runs are read, not repeated."""
     from rich.console import Console
 
-    from semfocus.cli.progress import progress_observer
+    from semfocus.cli.live_table import study_watcher
     from semfocus.notation import did_you_mean
     from semfocus.recipes import RECIPES
     from semfocus.studies import run_study
@@ -35,14 +35,8 @@ def study(
         raise ValueError(f"unknown recipe {name!r}{did_you_mean(name, RECIPES)}; known: {', '.join(RECIPES)}")
     recipe = RECIPES[name]
     specs = recipe.specs()
-    numbers = {spec.digest: f"run {number} of {len(specs)}" for number, spec in enumerate(specs, start=1)}
-    records = run_study(
-        specs,
-        writable_store(store),
-        observe=lambda spec: progress_observer(f"{numbers[spec.digest]}: {spec.task} {spec.pattern}", quiet),
-        device=device,
-        threads=threads,
-    )
+    with study_watcher(specs, quiet) as watcher:
+        records = run_study(specs, writable_store(store), device=device, threads=threads, watcher=watcher)
     if as_json:
         typer.echo(json.dumps(records))
         return

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from semfocus.runs import RunSpec
+if TYPE_CHECKING:
+    from semfocus.runs import RunSpec
 
 
-def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
+def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> "list[RunSpec]":
     """One spec for every combination of the axes; `model__num_blocks=[3, 5]` reaches into `model`.
 
     A misspelt axis is an error, because RunSpec refuses unknown keys; so is an empty one, and one that
@@ -18,6 +19,8 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
     >>> [(spec.pattern, spec.seed) for spec in specs]
     [('full', 0), ('full', 1), ('top_k(5)', 0), ('top_k(5)', 1)]
     """
+    from semfocus.runs import RunSpec  # torch: seconds
+
     for axis, values in axes.items():
         if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
             raise ValueError(f"axis {axis} must be a list of values, got {values!r}")
@@ -35,7 +38,7 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> list[RunSpec]:
     return specs
 
 
-def refuse_repeats(specs: Sequence[RunSpec]) -> None:
+def refuse_repeats(specs: "Sequence[RunSpec]") -> None:
     """A run that is listed twice is a mistake in the list: it would count as two seeds."""
     times = Counter(spec.canonical() for spec in specs)
     repeated = [spec for spec in specs if times[spec.canonical()] > 1]
