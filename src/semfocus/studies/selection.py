@@ -76,27 +76,27 @@ def without_repeats(specs: Iterable[RunSpec]) -> list[RunSpec]:
 
 
 def _moved(spec: RunSpec, task: str) -> RunSpec:
-    usual = _flat(RunSpec.model_validate({"task": spec.task}).model_dump())
-    own = {key: value for key, value in _flat(spec.model_dump()).items() if value != usual[key]}
+    usual = flat(RunSpec.model_validate({"task": spec.task}).model_dump())
+    own = {key: value for key, value in flat(spec.model_dump()).items() if value != usual[key]}
     values: dict[str, Any] = {"task": task}
     for key, value in own.items():
         put(values, key.split("."), value)
     return RunSpec(**values)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested dictionaries as one, with dotted keys."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
 
 
 def _value(spec: RunSpec, key: str) -> Any:
-    return _flat(spec.model_dump())[key]
+    return flat(spec.model_dump())[key]
 
 
 def _setting(spec: RunSpec, without: Sequence[str] = ("pattern", "model.inverse_temperature")) -> str:
     """Everything but the arm, to group by."""
-    values = {key: value for key, value in _flat(spec.model_dump()).items() if key not in without}
+    values = {key: value for key, value in flat(spec.model_dump()).items() if key not in without}
     return json.dumps(values, sort_keys=True)
