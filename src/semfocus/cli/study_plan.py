@@ -28,7 +28,7 @@ class Group:
 def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
     """The runs by what they have in common; `setting` is what else varies in the study."""
     from semfocus.studies.calibration import measured_seconds
-    from semfocus.studies.selection import flat
+    from semfocus.studies.setting import flat
     from semfocus.training import build_model
 
     seconds = measured_seconds(specs, device=device, threads=threads)

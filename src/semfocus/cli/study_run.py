@@ -72,8 +72,9 @@ def _second_stage(source: "Source", records: "list[Record]", seeds: Sequence[int
     from semfocus.recipes.source import checked_specs
     from semfocus.studies.selection import with_seeds
 
-    assert source.next_stage is not None
-    following = checked_specs(lambda: source.next_stage(records), f"{source.name}, second stage")
+    next_stage = source.next_stage
+    assert next_stage is not None
+    following = checked_specs(lambda: next_stage(records), f"{source.name}, second stage")
     return following if seeds is None else with_seeds(following, seeds)
 
 

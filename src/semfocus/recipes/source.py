@@ -79,11 +79,11 @@ def checked_specs(make: Callable[[], Any], name: str) -> list[RunSpec]:
     try:
         specs = make()
     except (AttributeError, KeyError, NameError, TypeError) as error:
-        raise ValueError(f"specs() of {name} fails: {type(error).__name__}: {error}") from error
+        raise ValueError(f"the specs of {name} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(specs, list) or not all(isinstance(spec, RunSpec) for spec in specs):
-        raise ValueError(f"specs() of {name} must return a list of RunSpec, got {_what(specs)}")
+        raise ValueError(f"the specs of {name} must be a list of RunSpec, got {_what(specs)}")
     if not specs:
-        raise ValueError(f"specs() of {name} returns no runs")
+        raise ValueError(f"{name} has no runs")
     refuse_repeats(specs)
     return specs
 

@@ -8,6 +8,7 @@ from typing import Any
 from semfocus.runs import RunSpec
 from semfocus.studies.arm_text import read_arm
 from semfocus.studies.grid import put
+from semfocus.studies.setting import flat
 from semfocus.tasks import parse_task
 
 
@@ -82,14 +83,6 @@ def _moved(spec: RunSpec, task: str) -> RunSpec:
     for key, value in own.items():
         put(values, key.split("."), value)
     return RunSpec(**values)
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, with dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
 
 
 def _value(spec: RunSpec, key: str) -> Any:
