@@ -111,11 +111,23 @@ def study(
     command = command_text(
         name, settings=settings or [], options=[*options, ("--recipe", recipe)], store=store
     )
+    _refuse_unusable(executor, log, device)
     execution = Execution(writable_store(store), executor, workers, device, threads, log, quiet)
     result = run_stages(source, specs, wanted, command, execution)
     unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
     if unsuccessful:
         fail(f"{unsuccessful} of {len(result.records)} runs did not succeed", SOME_RUNS_FAILED)
+
+
+def _refuse_unusable(executor: str, log: str | None, device: str) -> None:
+    """Before anything is written."""
+    from semfocus.training.device import resolve_device
+
+    if executor not in ("serial", "pool", "ray"):
+        raise ValueError(f"executor must be serial, pool or ray, got {executor!r}")
+    if log not in (None, "tensorboard"):
+        raise ValueError(f"log must be 'tensorboard', got {log!r}")
+    resolve_device(device)
 
 
 def chosen_specs(
