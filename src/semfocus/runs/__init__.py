@@ -7,7 +7,7 @@ from semfocus.lazy import lazy_exports
 if TYPE_CHECKING:
     from semfocus.runs.directory import RunBusy, RunDirectory
     from semfocus.runs.recipe_file import load_recipe
-    from semfocus.runs.record import result_digest
+    from semfocus.runs.record import result_digest, study_digest
     from semfocus.runs.spec import RunSpec, TrainingSettings
     from semfocus.runs.store import Store, open_store
 
@@ -20,6 +20,7 @@ __all__ = [
     "load_recipe",
     "open_store",
     "result_digest",
+    "study_digest",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -33,5 +34,6 @@ __getattr__, __dir__ = lazy_exports(
         "load_recipe": "semfocus.runs.recipe_file",
         "open_store": "semfocus.runs.store",
         "result_digest": "semfocus.runs.record",
+        "study_digest": "semfocus.runs.record",
     },
 )
