@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,16 @@ class RunDirectory:
             except BlockingIOError:
                 raise RunBusy(f"run {self.name} is being worked on by another process") from None
             yield
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed owner was in the middle of writing; only for the present owner."""
+        for path in [*self.path.glob(".*.partial"), *self.checkpoints.glob(".*.partial")]:
+            if path.name.startswith(".spec.json."):
+                continue  # a process that does not own the run may be creating it at this moment
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def spec(self) -> dict[str, Any]:
         return self._read_json("spec.json")
