@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from recipes.shrink import Tiny
 from semfocus.cli.app import app
+from semfocus.cli.study_list import entries
 from semfocus.cli.study_options import parse_seeds, split_list
 from semfocus.recipes import RECIPES
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
@@ -31,6 +32,7 @@ def printed(*arguments: object) -> Any:
 def _tiny_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
+    monkeypatch.setattr("semfocus.studies.calibration._PATIENCE", 0.0)
     for name, recipe in RECIPES.items():
         seeds = 3 if name == "tuned" else 2
         monkeypatch.setitem(RECIPES, name, Tiny(recipe, num_tasks=1, num_seeds=seeds))
@@ -170,6 +172,8 @@ def test_length_ends_with_accuracies_at_other_lengths() -> None:
 
 def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:
     monkeypatch.undo()
+    all_entries = entries()
+    monkeypatch.setattr("semfocus.cli.study_list.entries", lambda: all_entries)  # takes seconds
     found = {entry["name"]: entry for entry in printed("--list")}
     assert found.keys() == RECIPES.keys()
     assert found["curves"]["runs"] == 560
