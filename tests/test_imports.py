@@ -12,6 +12,9 @@ WITHOUT_TORCH = [
     "assert CliRunner().invoke(app, ['--help']).exit_code == 0",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
     "assert CliRunner().invoke(app, ['train', '--help']).exit_code == 0",
+    "from typer.testing import CliRunner; from semfocus.cli.app import app; "
+    "assert CliRunner().invoke(app, ['status', '--store', '.']).exit_code == 0",
+    "import semfocus.studies",
 ]
 
 

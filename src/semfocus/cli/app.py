@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from semfocus import __version__
-from semfocus.cli import doctor, evaluate, study, tasks, train
+from semfocus.cli import doctor, evaluate, status, study, tasks, train
 
 app = typer.Typer(
     name="semfocus",
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("study")(study.study)
+app.command("status")(status.status)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(tasks.app, name="tasks")

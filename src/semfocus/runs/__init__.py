@@ -7,7 +7,7 @@ from semfocus.lazy import lazy_exports
 if TYPE_CHECKING:
     from semfocus.runs.directory import RunBusy, RunDirectory
     from semfocus.runs.recipe_file import load_recipe
-    from semfocus.runs.record import result_digest
+    from semfocus.runs.record import result_digest, study_digest
     from semfocus.runs.spec import RunSpec
     from semfocus.runs.store import Store, open_store
     from semfocus.runs.training_settings import TrainingSettings
@@ -21,6 +21,7 @@ __all__ = [
     "load_recipe",
     "open_store",
     "result_digest",
+    "study_digest",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -34,5 +35,6 @@ __getattr__, __dir__ = lazy_exports(
         "load_recipe": "semfocus.runs.recipe_file",
         "open_store": "semfocus.runs.store",
         "result_digest": "semfocus.runs.record",
+        "study_digest": "semfocus.runs.record",
     },
 )
