@@ -56,15 +56,33 @@ def _model(temperature: float) -> dict[str, Any]:
     factors = dict.fromkeys(("embedding", "query_key", "value_out", "mlp", "readout"), 1.0)
     return {
         **{"d_model": 32, "d_mlp": 32, "num_blocks": 2, "num_heads": 1, "activation": "relu", "norm": "pre"},
-        **{"projections": "separate", "inverse_temperature": temperature, "dropout": 0.01, "layer_norm_eps": 1e-5},
+        **{
+            "projections": "separate",
+            "inverse_temperature": temperature,
+            "dropout": 0.01,
+            "layer_norm_eps": 1e-5,
+        },
         **{"initial_scale": factors, "attention_dropout_in_evaluation": False, "padding_takes_part": False},
         **{"pad_to_multiple": 1, "first_norm_eps": None},
     }
 
 
 _TRAINING: dict[str, Any] = {
-    **{"length": 16, "num_train": 2000, "num_held_out": 1000, "epochs": 100, "batch_size": 25, "optimiser": "sgd"},
-    **{"learning_rate": 0.2, "learning_rate_decay": 1.0, "momentum": 0.0, "weight_decay": 0.0, "clip_norm": 0.5},
+    **{
+        "length": 16,
+        "num_train": 2000,
+        "num_held_out": 1000,
+        "epochs": 100,
+        "batch_size": 25,
+        "optimiser": "sgd",
+    },
+    **{
+        "learning_rate": 0.2,
+        "learning_rate_decay": 1.0,
+        "momentum": 0.0,
+        "weight_decay": 0.0,
+        "clip_norm": 0.5,
+    },
     "learning_rate_scale": dict.fromkeys(("embedding", "query_key", "value_out", "mlp", "readout"), 1.0),
     **{"stop_at": None, "drop_samples_per_epoch": 0},
 }
@@ -123,13 +141,21 @@ def record_of(
     }
 
 
-def _row(epoch: int, middle: float, chance: float, held_out: float, draw: random.Random, noise: float) -> dict[str, Any]:
+def _row(
+    epoch: int, middle: float, chance: float, held_out: float, draw: random.Random, noise: float
+) -> dict[str, Any]:
     rise = 0.0 if math.isinf(middle) else 1 / (1 + math.exp(-(epoch - 0.8 * middle) / max(0.5, middle / 15)))
     start = 0.0 if math.isinf(middle) else 1 / (1 + math.exp(12))
     share = 0.15 * (1 - math.exp(-epoch / 20)) if math.isinf(middle) else max(0.0, rise - start)
     wobble = draw.gauss(0, noise) * (0.2 + share * (1 - share) * 4)
     train = min(1.0, max(0.0, round(2000 * (chance + (1 - chance) * share + wobble)) / 2000))
-    test = min(1.0, max(0.0, round(1000 * (chance + (held_out - chance) * share + wobble + draw.gauss(0, noise / 2))) / 1000))
+    test = min(
+        1.0,
+        max(
+            0.0,
+            round(1000 * (chance + (held_out - chance) * share + wobble + draw.gauss(0, noise / 2))) / 1000,
+        ),
+    )
     return {
         "epoch": epoch,
         "train_loss": 0.7 * (1 - train) + 0.001,
@@ -143,7 +169,12 @@ def _row(epoch: int, middle: float, chance: float, held_out: float, draw: random
 
 
 def study(
-    tasks: int = 8, seeds: int = 5, *, epochs: int = 100, arms: dict[tuple[str, float], float] | None = None, **changes: Any
+    tasks: int = 8,
+    seeds: int = 5,
+    *,
+    epochs: int = 100,
+    arms: dict[tuple[str, float], float] | None = None,
+    **changes: Any,
 ) -> list[dict[str, Any]]:
     """Every arm of `small` on so many tasks and seeds; banded gets stuck on even_pairs, and one run diverges."""
     records = []
@@ -153,7 +184,11 @@ def study(
                 spec = spec_of(task, pattern, seed, temperature, training__epochs=epochs, **changes)
                 draw = random.Random(f"{task}{pattern}{temperature}{seed}")
                 middle = slow * epochs / 100 / factor * math.exp(draw.gauss(0, 0.25))
-                if task == "even_pairs" and pattern.startswith(("banded(5)", "block")) and "+G" not in pattern:
+                if (
+                    task == "even_pairs"
+                    and pattern.startswith(("banded(5)", "block"))
+                    and "+G" not in pattern
+                ):
                     middle = math.inf
                 if task == "parity":
                     middle *= {"top_k(5)": 2.8}.get(pattern, 1.0)

@@ -30,7 +30,9 @@ def curve_figure(
         low=min(0.9, math.floor(10 * min(values)) / 10),
         right=94.0 if labelled else 12.0,
     )
-    panel.level(target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target")
+    panel.level(
+        target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
+    )
     for label, arm in reversed(sampled.items()):  # the first ones end on top
         _draw(panel, label, arm, grid, inks[label])
     if labelled:

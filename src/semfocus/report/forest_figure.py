@@ -10,7 +10,8 @@ from markupsafe import Markup
 from semfocus.report.scales import Logarithmic
 from semfocus.report.svg import Drawing, number
 from semfocus.report.texts import shortened
-from semfocus.report.wording import speedup_text, times
+from semfocus.report.wording import times
+from semfocus.studies.tables import speedup_text
 
 if TYPE_CHECKING:
     from semfocus.studies.statistics.speedup import Pair, Speedup
@@ -93,7 +94,9 @@ def _height(line: Heading | Row, layout: _Layout) -> float:
 
 
 def _heading(drawing: Drawing, line: Heading, y: float, layout: _Layout) -> None:
-    drawing.add("text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y)
+    drawing.add(
+        "text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y
+    )
     if line.note:
         drawing.add("text", line.note, css_class="heading-note", x=layout.width - 2, y=y, text_anchor="end")
 
@@ -106,7 +109,9 @@ def _row(drawing: Drawing, line: Row, top: float, layout: _Layout, scale: Logari
     text_x, anchor = (layout.width - 2, "end") if layout.two_lines else (layout.right + 10, "start")
     with drawing.group(css_class=f"row {line.ink}"):
         most = 26 if layout.two_lines else 32
-        drawing.add("text", shortened(line.label, most), tip=line.label, css_class="row-label", x=14.0, y=text_y)
+        drawing.add(
+            "text", shortened(line.label, most), tip=line.label, css_class="row-label", x=14.0, y=text_y
+        )
         drawing.add("text", text, css_class="row-value", x=text_x, y=text_y, text_anchor=anchor)
         if speedup is None:
             return

@@ -11,9 +11,12 @@ from semfocus.report.curve_figure import curve_figure
 from semfocus.report.overview import side
 from semfocus.report.palette import Ink
 from semfocus.report.repeating import study_commands, train_command
+from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
 from semfocus.report.tables import TaskTable, task_table
-from semfocus.report.wording import percent, setting_text, speedup_text
+from semfocus.report.wording import setting_text
+from semfocus.studies.tables import speedup_text
+from semfocus.studies.wording import percent, seeds
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -29,6 +32,7 @@ class ComparisonView:
     setting: str
     sentence: str
     winner: tuple[str, Ink, str] | None
+    raced: bool
     facts: list[str]
     notes: list[str]
     table: TaskTable
@@ -51,6 +55,7 @@ def comparison_view(
         setting=setting_text(comparison.setting),
         sentence=summary.sentence,
         winner=_winner(summary, inks),
+        raced=any(arm.speedup and arm.speedup.num_pairs > 1 for arm in summary.arms),
         facts=_facts(summary),
         notes=list(summary.notes),
         table=task_table(summary),
@@ -73,10 +78,10 @@ def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> tuple[str, Ink, 
 
 def _facts(summary: "TaskSummary") -> list[str]:
     records = [record for own in summary.comparison.arms.values() for record in own]
-    seeds = {record["spec"].get("seed") for record in records}
+    num_seeds = len({record["spec"].get("seed") for record in records})
     states = Counter(str(record.get("state")) for record in records)
     stops = {record["spec"].get("training", {}).get("stop_at") for record in records}
-    facts = [f"{len(seeds)} seed{'s' * (len(seeds) != 1)}", f"{len(records)} runs"]
+    facts = [seeds(num_seeds), f"{len(records)} run{'' if len(records) == 1 else 's'}"]
     facts += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
     if stops <= {None}:
         facts.append("no early stop")
@@ -95,6 +100,7 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
             f"seeds not yet at {percent(summary.target)} training accuracy",
             {arm.label: steps for arm in summary.arms if (steps := _steps(arm)) is not None},
             inks,
+            epoch_grid([record for records in arms.values() for record in records])[-1],
         ),
     ]
     return [figure for figure in figures if figure is not None]
