@@ -62,7 +62,9 @@ def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any
     if not own:
         names = sorted({plan.name for plan in plans})
         known = f"known: {', '.join(names)}" if names else "it has no plans at all"
-        raise ValueError(f"no study {study!r} in {opened.path}{did_you_mean(study, names)}; {known}")
+        raise ValueError(
+            f"no study {study!r} in {opened.path}{did_you_mean(study, dict.fromkeys(names))}; {known}"
+        )
     wanted = {run for plan in own for run in plan.runs}
     return [record for record in records if record["run"] in wanted], own
 

@@ -28,12 +28,22 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
         path = folder / f"{name}.{kind}"
         partial = path.with_name(f".{path.name}.partial")  # a reader never sees half a table
         if kind == "csv":
-            frame.write_csv(partial, quote_style="non_numeric")
+            _harmless(frame).write_csv(partial, quote_style="non_numeric")
         else:
             frame.write_parquet(partial)
         partial.replace(path)
         paths.append(path)
     return paths
+
+
+def _harmless(frame: "polars.DataFrame") -> "polars.DataFrame":
+    """An apostrophe before texts that a spreadsheet would compute; Parquet has them as they are."""
+    import polars
+
+    text = polars.col(polars.String)
+    return frame.with_columns(
+        polars.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep()
+    )
 
 
 def runs_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":

@@ -55,12 +55,18 @@ def forest_figures(title: str, lines: Sequence[Heading | Row]) -> Markup:
 
 
 def axis_range(speedups: Sequence["Speedup"]) -> tuple[float, float]:
-    """From below the smallest to above the largest number shown, with 1 inside, and at most a factor 100 either way."""
-    shown = [1 / 1.6, 1.6]
+    """From below the smallest to above the largest estimate and seed, with 1 inside.
+
+    Intervals widen the axis by a factor of 3 at most and end in an arrow beyond it: one that says next to nothing must
+    not squeeze all others.
+    """
+    seen = [1 / 1.6, 1.6]
     for speedup in speedups:
-        shown += [each for each in (speedup.ratio, speedup.low, speedup.high) if each]
-        shown += [each for pair in speedup.pairs for each in _known(pair)]
-    return max(0.01, min(shown) / 1.15), min(100.0, max(shown) * 1.15)
+        seen += [speedup.ratio] if speedup.ratio else []
+        seen += [each for pair in speedup.pairs for each in _known(pair)]
+    limits = [limit for speedup in speedups for limit in (speedup.low, speedup.high) if limit]
+    low, high = min(seen), max(seen)
+    return max(min([low, *limits]), low / 3) / 1.15, min(max([high, *limits]), high * 3) * 1.15
 
 
 def _forest(title: str, lines: Sequence[Heading | Row], layout: _Layout, css_class: str) -> Markup:

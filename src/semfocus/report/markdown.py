@@ -89,12 +89,11 @@ def _table(table: TaskTable) -> str:
     return rows_as_markdown(["attention", *table.columns], rows)
 
 
-def rows_as_markdown(columns: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
     """A pipe table."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(
-        f"| {' | '.join(cell if cell == '---' else plain(cell) for cell in line)} |"  # type: ignore[misc]
-        for line in lines
+        f"| {' | '.join(cell if cell == '---' else plain(cell) for cell in line)} |" for line in lines
     )
 
 

@@ -27,7 +27,7 @@ def write_figures(summaries: Sequence["TaskSummary"], folder: Path, kind: str) -
         raise ValueError("PDF and SVG figures need matplotlib: pip install 'semfocus[plot]'") from None
     from matplotlib.figure import Figure
 
-    settings = {
+    settings: Any = {
         **{"font.size": 8, "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "semfocus"},
         **{"axes.spines.top": False, "axes.spines.right": False, "text.parse_math": False},
     }
