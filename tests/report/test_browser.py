@@ -76,7 +76,7 @@ def test_the_script_runs_under_its_own_policy(page: Path) -> None:
     assert attribute(document, "error") is None
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 820, 390])
 def test_pointing_says_what_is_there_and_nothing_overflows(page: Path, width: int, tmp_path: Path) -> None:
     document = opened(page, width, tmp_path)
     said = attribute(document, "said")

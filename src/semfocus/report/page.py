@@ -21,6 +21,8 @@ from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
 from semfocus.report.views import comparison_view
 from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.studies.arms import arm_of
+from semfocus.studies.tables import EXPLANATION
 from semfocus.studies.wording import p_value, percent
 
 if TYPE_CHECKING:
@@ -94,7 +96,8 @@ def report_page(
             troubled=_troubled(known),
             plans=plans,
             environments=_environments(known),
-            certainty=_certainty(main),
+            explanation=EXPLANATION,
+        certainty=_certainty(main),
             targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
         )
     )
@@ -104,7 +107,8 @@ def _environment() -> Environment:
     """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
 
     def harmless(value: Any) -> Any:
-        return value if isinstance(value, Markup) else visible(value)
+        # a number and its percent sign stay on one line
+        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
 
     sources = {name: (_TEMPLATES / f"{name}.html").read_text() for name in ("page", "comparison")}
     from jinja2 import DictLoader
@@ -131,13 +135,14 @@ def _accuracy(share: float | None) -> str:
     return UNKNOWN if share is None else percent(share)
 
 
-def _troubled(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Runs that are not done, the worst first."""
+def _troubled(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str]]:
+    """Runs that are not done, the worst first, each with the name of its arm."""
     order = {"corrupt": 0, "failed": 1, "diverged": 2}
-    return sorted(
+    found = sorted(
         (record for record in records if record.get("state") != "done"),
         key=lambda record: (order.get(str(record.get("state")), 3), str(record.get("run"))),
     )
+    return [(record, arm_of(record["spec"]).label if record.get("spec") else UNKNOWN) for record in found]
 
 
 def _environments(records: Sequence[Mapping[str, Any]]) -> list[tuple[dict[str, str], int]]:

@@ -43,7 +43,7 @@ def task_table(summary: "TaskSummary") -> TaskTable:
     columns = [
         f"epochs to {percent(summary.target)} training accuracy",
         f"speedup over {summary.baseline}",
-        "seeds that got there",
+        "reached",
         "seconds to target",
         f"epochs to {percent(summary.held_out_target)} held-out",
         "last held-out accuracy",

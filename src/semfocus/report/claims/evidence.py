@@ -20,7 +20,7 @@ FEWEST_TASKS = 4
 NO_GAIN = 1.1
 
 HOW_COUNTED = (
-    f"Counted are tasks with at least {FEWEST_PAIRS} pairs of seeds; a gain is a speedup whose 95% interval lies above 1, "
+    f"Counted are tasks with at least {FEWEST_PAIRS} pairs of seeds; a gain is a speedup whose 95 % interval lies above 1, "
     f"no gain one whose interval lies below {NO_GAIN}, a loss one whose interval lies below 1."
 )
 

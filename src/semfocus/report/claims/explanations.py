@@ -23,7 +23,7 @@ CLAIMS = (
         SOURCE,
         "dispersion",
         _PROBES
-        + "Over at least 4 tasks, the 75% quantile of top_k's dispersion on held-out data is below that of full attention wherever top_k gains, and a smaller ratio "
+        + "Over at least 4 tasks, the 75 % quantile of top_k's dispersion on held-out data is below that of full attention wherever top_k gains, and a smaller ratio "
         "goes with a larger speedup (rank correlation below -0.5).",
         "Top_k gains on more than half of the tasks on which its dispersion is not smaller, or an arm with larger dispersion than full (sharper full attention) gains over top_k.",
         _not_from_curves,
@@ -44,8 +44,8 @@ CLAIMS = (
         SOURCE,
         "dispersion",
         _PROBES
-        + "Over at least 4 tasks, at least 90% of kept keys are unchanged under embedding noise of 1% at the end of training.",
-        "On more than half of the tasks at least 10% of kept keys change.",
+        + "Over at least 4 tasks, at least 90 % of kept keys are unchanged under embedding noise of 1 % at the end of training.",
+        "On more than half of the tasks at least 10 % of kept keys change.",
         _not_from_curves,
     ),
 )

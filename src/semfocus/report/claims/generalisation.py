@@ -110,7 +110,7 @@ CLAIMS = (
         PAPER,
         "curves",
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
-        f"has its 95% interval above -{100 * MARGIN:g} points on more than half, and below it on none.",
+        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none.",
         f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
         _as_well,
     ),
@@ -119,9 +119,9 @@ CLAIMS = (
         "On parity neither full attention nor top_k generalises, although both learn the training data.",
         "Ram et al. 2025, failure signatures",
         "curves",
-        f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95% interval of the mean last held-out "
+        f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "
         f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both.",
-        f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g}%.",
+        f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",
         _parity,
     ),
 )

@@ -42,7 +42,7 @@ def _even_pairs(summaries: Sequence["TaskSummary"]) -> Finding:
         and set(arm.states) <= {"done", "diverged"}
     ]
     numbers = [
-        f"even_pairs: {arm.label} reached 100% training accuracy on {round(arm.share_perfect * arm.total)} of {arm.total} seeds"
+        f"even_pairs: {arm.label} reached 100 % training accuracy on {round(arm.share_perfect * arm.total)} of {arm.total} seeds"
         for arm in arms
     ]
     fails = any(2 * arm.share_perfect <= 1 for arm in arms)
@@ -93,12 +93,12 @@ def _one_key(summaries: Sequence["TaskSummary"]) -> Finding:
 CLAIMS = (
     Claim(
         "input_agnostic_fails_even_pairs",
-        "Input-agnostic patterns can fail to reach 100% training accuracy on even_pairs, where full attention reaches it.",
+        "Input-agnostic patterns can fail to reach 100 % training accuracy on even_pairs, where full attention reaches it.",
         SOURCE,
         "curves",
-        f"Full attention reaches 100% on each of at least {FEWEST_PAIRS} seeds, and some input-agnostic arm with as many ended runs misses it on half of "
+        f"Full attention reaches 100 % on each of at least {FEWEST_PAIRS} seeds, and some input-agnostic arm with as many ended runs misses it on half of "
         "its seeds or more.",
-        "Full attention does so too, and every input-agnostic arm reaches 100% on all of its seeds.",
+        "Full attention does so too, and every input-agnostic arm reaches 100 % on all of its seeds.",
         _even_pairs,
     ),
     Claim(
@@ -126,7 +126,7 @@ CLAIMS = (
         "With k close to the sequence length, top_k behaves like full attention.",
         SOURCE,
         "k_sweep",
-        f"For k of at least 90% of the length, on at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs, the interval of the speedup lies within a factor {ALIKE} of 1 "
+        f"For k of at least 90 % of the length, on at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs, the interval of the speedup lies within a factor {ALIKE} of 1 "
         "on more than half.",
         "On as many tasks the interval leaves out 1 on more than half.",
         _nearly_all_keys,
@@ -136,7 +136,7 @@ CLAIMS = (
         "A very small k can lack expressivity: top_k(1) ends with lower held-out accuracy than full attention on some task.",
         SOURCE,
         "k_sweep",
-        f"On some task with at least {FEWEST_PAIRS} pairs, the 95% interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points.",
+        f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points.",
         f"On at least {FEWEST_TASKS} such tasks, the interval lies above -{100 * MARGIN:g} points on every one.",
         _one_key,
     ),
