@@ -20,6 +20,7 @@ HOSTILE = {
     "long": "x" * 300,
     "right to left": "abc\u202e\u2066def\u200f",
     "control": "a\x00b\x1bc\u2028d\ud800e\nf",
+    "bars": "a | b \\| c `d` ``e | f",
     "greek": "ῥυθμός ‏עברית",
 }
 

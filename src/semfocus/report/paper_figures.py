@@ -8,6 +8,7 @@ from semfocus.report.forest_figure import Heading, axis_range
 from semfocus.report.overview import arm_groups, forest_lines, primary
 from semfocus.report.palette import Ink, inks
 from semfocus.report.sampling import epoch_grid, sample
+from semfocus.report.scales import Logarithmic
 from semfocus.report.texts import shortened
 from semfocus.report.wording import times
 
@@ -102,8 +103,9 @@ def _forest(summaries: Sequence["TaskSummary"], chosen: Mapping[str, Ink], make:
         panel.plot([speedup.ratio], [place], marker, color=colour, markersize=4)
     panel.axvline(1, color="0.2", linewidth=0.8)
     panel.set(xscale="log", xlim=(low, high), ylim=(len(lines), -1), xlabel="speedup over full attention")
-    panel.xaxis.set_major_formatter(lambda value, _: times(value))
-    panel.xaxis.set_minor_formatter(lambda value, _: "")
+    ticks = Logarithmic(low, high, 0, 1).ticks()
+    panel.set_xticks(ticks, [times(value) for value in ticks])
+    panel.set_xticks([], minor=True)
     names = [shortened(line.text if isinstance(line, Heading) else f"   {line.label}", 40) for line in lines]
     panel.set_yticks(range(len(lines)), names)
     for label, line in zip(panel.get_yticklabels(), lines, strict=True):
