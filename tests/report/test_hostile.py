@@ -86,7 +86,10 @@ def test_markdown_keeps_its_tables(text: str) -> None:
     def shape(name: str) -> list[tuple[int, str]]:
         records, plan = records_named(name, name, name)
         lines = report_text(records, plans=[plan]).splitlines()
-        return [(_bars(line), line[:2] if line.startswith(("#", "|")) else "") for line in lines]
+        return [
+            (_bars(line) if line.startswith("|") else 0, line[:2] if line.startswith(("#", "|")) else "")
+            for line in lines
+        ]
 
     assert shape(text) == shape("harmless")
 
