@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from semfocus.report.palette import Ink
-from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
 from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
 from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
-
-#: with more arms than this, names beside the lines would not fit; the legend names them
-_MOST_LABELS = 14
 
 
 def curve_figure(
@@ -25,15 +22,17 @@ def curve_figure(
     values = [value for arm in sampled.values() for _, row in arm.seeds for value in row if value is not None]
     if not values:
         return None
-    labelled = len(sampled) <= _MOST_LABELS
+    labelled = len(sampled) <= MOST_LABELS
     panel = Panel(
         title,
         "curves",
         last_epoch=grid[-1],
         low=min(0.9, math.floor(10 * min(values)) / 10),
-        right=86.0 if labelled else 12.0,
+        right=94.0 if labelled else 12.0,
     )
-    panel.level(target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target")
+    panel.level(
+        target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
+    )
     for label, arm in reversed(sampled.items()):  # the first ones end on top
         _draw(panel, label, arm, grid, inks[label])
     if labelled:

@@ -10,7 +10,8 @@ from markupsafe import Markup
 from semfocus.report.scales import Logarithmic
 from semfocus.report.svg import Drawing, number
 from semfocus.report.texts import shortened
-from semfocus.report.wording import speedup_text, times
+from semfocus.report.wording import times
+from semfocus.studies.tables import speedup_text
 
 if TYPE_CHECKING:
     from semfocus.studies.statistics.speedup import Pair, Speedup
@@ -54,12 +55,18 @@ def forest_figures(title: str, lines: Sequence[Heading | Row]) -> Markup:
 
 
 def axis_range(speedups: Sequence["Speedup"]) -> tuple[float, float]:
-    """From below the smallest to above the largest number shown, with 1 inside, and at most a factor 100 either way."""
-    shown = [1 / 1.6, 1.6]
+    """From below the smallest to above the largest estimate and seed, with 1 inside.
+
+    Intervals widen the axis by a factor of 3 at most and end in an arrow beyond it: one that says next to nothing must
+    not squeeze all others.
+    """
+    seen = [1 / 1.6, 1.6]
     for speedup in speedups:
-        shown += [each for each in (speedup.ratio, speedup.low, speedup.high) if each]
-        shown += [each for pair in speedup.pairs for each in _known(pair)]
-    return max(0.01, min(shown) / 1.15), min(100.0, max(shown) * 1.15)
+        seen += [speedup.ratio] if speedup.ratio else []
+        seen += [each for pair in speedup.pairs for each in _known(pair)]
+    limits = [limit for speedup in speedups for limit in (speedup.low, speedup.high) if limit]
+    low, high = min(seen), max(seen)
+    return max(min([low, *limits]), low / 3) / 1.15, min(max([high, *limits]), high * 3) * 1.15
 
 
 def _forest(title: str, lines: Sequence[Heading | Row], layout: _Layout, css_class: str) -> Markup:
@@ -93,7 +100,9 @@ def _height(line: Heading | Row, layout: _Layout) -> float:
 
 
 def _heading(drawing: Drawing, line: Heading, y: float, layout: _Layout) -> None:
-    drawing.add("text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y)
+    drawing.add(
+        "text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y
+    )
     if line.note:
         drawing.add("text", line.note, css_class="heading-note", x=layout.width - 2, y=y, text_anchor="end")
 
@@ -106,7 +115,9 @@ def _row(drawing: Drawing, line: Row, top: float, layout: _Layout, scale: Logari
     text_x, anchor = (layout.width - 2, "end") if layout.two_lines else (layout.right + 10, "start")
     with drawing.group(css_class=f"row {line.ink}"):
         most = 26 if layout.two_lines else 32
-        drawing.add("text", shortened(line.label, most), tip=line.label, css_class="row-label", x=14.0, y=text_y)
+        drawing.add(
+            "text", shortened(line.label, most), tip=line.label, css_class="row-label", x=14.0, y=text_y
+        )
         drawing.add("text", text, css_class="row-value", x=text_x, y=text_y, text_anchor=anchor)
         if speedup is None:
             return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.forest_figure import Heading, Row
 from semfocus.report.palette import Ink
+from semfocus.report.texts import listed, shortened
 from semfocus.report.wording import times
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def arm_groups(summaries: Sequence["TaskSummary"]) -> dict[str, str]:
 
 def side(speedup: "Speedup | None") -> str | None:
     """`faster`, `slower` or `unclear`, by the 95 % interval; None without one."""
-    if speedup is None or speedup.num_pairs < 2 or (speedup.low is None and speedup.high is None):
+    if speedup is None or speedup.num_pairs < 2:
         return None
     if speedup.low is not None and speedup.low > 1:
         return "faster"
@@ -61,13 +62,46 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
     """One for every arm that was compared with the baseline."""
     found = []
     for label, group in arm_groups(summaries).items():
-        pairs = [(each.comparison.task, arm.speedup) for each in summaries for arm in each.arms if arm.label == label]
+        pairs = [
+            (each.comparison.task, arm.speedup)
+            for each in summaries
+            for arm in each.arms
+            if arm.label == label
+        ]
         judged = [(task, side(speedup), speedup) for task, speedup in pairs]
         if any(verdict for _, verdict, _ in judged):
-            names = {kind: [task for task, verdict, _ in judged if verdict == kind] for kind in ("faster", "unclear", "slower")}
-            ratios = [speedup.ratio for _, _, speedup in judged if speedup and speedup.ratio]
-            found.append(Score(label, group, names["faster"], names["unclear"], names["slower"], _span(ratios)))
+            names = {
+                kind: [task for task, verdict, _ in judged if verdict == kind]
+                for kind in ("faster", "unclear", "slower")
+            }
+            wanted = "faster" if names["faster"] else None  # the range over the tasks it won, else over all
+            ratios = [
+                each.ratio for _, verdict, each in judged if each and each.ratio and wanted in (None, verdict)
+            ]
+            found.append(
+                Score(label, group, names["faster"], names["unclear"], names["slower"], _span(ratios))
+            )
     return found
+
+
+def headline(found: Sequence[Score], num_tasks: int) -> list[str]:
+    """What a hurried reader should take home from several tasks: who was faster, on how many, and who was not."""
+    ahead = sorted((score for score in found if score.faster), key=lambda score: -len(score.faster))
+    behind = [score.label for score in found if not score.faster]
+    sentences = []
+    if ahead:
+        parts = [f"{shortened(score.label)} on {_on(score, num_tasks)}" for score in ahead]
+        sentences.append(f"Learned in fewer epochs than full attention: {'; '.join(parts)}.")
+    if behind:
+        sentences.append(f"On no task clearly faster: {', '.join(map(shortened, behind))}.")
+    return sentences
+
+
+def _on(score: Score, num_tasks: int) -> str:
+    """`7 of 8 tasks (1.8x to 3.8x; not parity)`; long lists of exceptions stay in the table."""
+    exceptions = [*score.unclear, *score.slower]
+    but = f"; not {listed(map(shortened, exceptions))}" if 0 < len(exceptions) <= 3 else ""
+    return f"{len(score.faster)} of {num_tasks} tasks ({score.span}{but})"
 
 
 def _span(ratios: Sequence[float]) -> str:
@@ -83,19 +117,22 @@ def forest_lines(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) ->
 
     lines: list[Heading | Row] = []
     groups = arm_groups(summaries)
-    for group in (*GROUPS, *dict.fromkeys(set(groups.values()) - set(GROUPS))):
-        labels = [label for label, own in groups.items() if own == group and group != "baseline"]
-        if not labels:
-            continue
-        lines.append(Heading(group, "group"))
+    for group in GROUPS:
+        labels = [label for label, kind in groups.items() if kind == group and group != "baseline"]
+        own: list[Heading | Row] = []
         for label in labels:
-            found = [(each, arm) for each in summaries for arm in each.arms if arm.label == label]
+            found = [
+                (each, arm) for each in summaries for arm in each.arms if arm.label == label and arm.speedup
+            ]
+            if not found:
+                continue
             ink = inks[label].css_class
             if len(summaries) == 1:
-                lines += [_row(label, ink, arm) for _, arm in found]
+                own += [_row(label, ink, arm) for _, arm in found]
             else:
-                lines.append(Heading(label, ink))
-                lines += [_row(each.comparison.task, ink, arm) for each, arm in found]
+                own.append(Heading(label, ink))
+                own += [_row(each.comparison.task, ink, arm) for each, arm in found]
+        lines += [Heading(group, "group"), *own] if own else []
     return lines
 
 

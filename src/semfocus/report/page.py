@@ -4,7 +4,7 @@ import base64
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ from markupsafe import Markup
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, primary, scores
+from semfocus.report.overview import arm_groups, forest_lines, headline, primary, scores
 from semfocus.report.palette import inks, stylesheet
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
 from semfocus.report.views import comparison_view
-from semfocus.report.wording import p_text, percent, setting_text, significant, value_text
+from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.studies.wording import p_value, percent
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -36,52 +37,66 @@ def write_report(
     *,
     plans: Sequence["Plan"] = (),
     title: str = TITLE,
+    apart_from: Collection[str] = (),
 ) -> Path:
-    """Write the page and return its path."""
+    """Write the page and return its path; `apart_from` is that of `semfocus.studies.analysis.analyse`."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, report_page(records, plans=plans, title=title).encode())
+    write_durably(target, report_page(records, plans=plans, title=title, apart_from=apart_from).encode())
     return target
 
 
-def report_page(records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"] = (), title: str = TITLE) -> str:
+def report_page(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    plans: Sequence["Plan"] = (),
+    title: str = TITLE,
+    apart_from: Collection[str] = (),
+) -> str:
     """The page as text."""
     from semfocus.report.claims import judge_all
     from semfocus.studies.analysis import analyse
 
     known = [dict(record) for record in records]
-    summaries = analyse(known)
+    summaries = analyse(known, apart_from=apart_from)
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
     numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
     views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
+    scored = scores(main)
+    lines = forest_lines(main, chosen)
     script = (_TEMPLATES / "script.js").read_text()
-    return _environment().get_template("page").render(
-        title=title,
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen.values())),
-        script=Markup(script),
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        num_runs=len(known),
-        states=Counter(str(record.get("state")) for record in known),
-        main=[views[id(each)] for each in main],
-        others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
-        scores=scores(main),
-        inks=chosen,
-        forest=forest_figures("Speedup over full attention", forest_lines(main, chosen)) if groups else None,
-        sweeps=[
-            (sweep, forest_figures(f"Speedup by {sweep.key}", sweep_lines(sweep, chosen)))
-            for sweep in sweeps(summaries)
-            if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
-        ],
-        claims=judge_all(summaries),
-        troubled=_troubled(known),
-        plans=plans,
-        environments=_environments(known),
-        certainty=_certainty(main),
-        targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
+    return (
+        _environment()
+        .get_template("page")
+        .render(
+            title=title,
+            version=__version__,
+            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            style=Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen.values())),
+            script=Markup(script),
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            num_runs=len(known),
+            states=Counter(str(record.get("state")) for record in known),
+            main=[views[id(each)] for each in main],
+            others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
+            scores=scored,
+            headline=headline(scored, len(main)) if len(main) > 1 else [],
+            inks=chosen,
+            forest=forest_figures("Speedup over full attention", lines) if lines else None,
+            sweeps=[
+                (sweep, forest_figures(f"Speedup by {sweep.key}", sweep_lines(sweep, chosen)))
+                for sweep in sweeps(summaries)
+                if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
+            ],
+            claims=sorted(judge_all(summaries), key=lambda claim: claim.verdict == "undecided"),
+            troubled=_troubled(known),
+            plans=plans,
+            environments=_environments(known),
+            certainty=_certainty(main),
+            targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
+        )
     )
 
 
@@ -104,13 +119,16 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "short": shortened,
-        "percent": percent,
+        "percent": _accuracy,
         "value": value_text,
         "setting": setting_text,
         "listed": listed,
-        "significant": significant,
     }
     return environment
+
+
+def _accuracy(share: float | None) -> str:
+    return UNKNOWN if share is None else percent(share)
 
 
 def _troubled(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -141,4 +159,4 @@ def _certainty(summaries: Sequence["TaskSummary"]) -> list[tuple[int, str]]:
         for arm in each.arms
         if arm.speedup and arm.smallest_p is not None
     }
-    return [(pairs, p_text(least)) for pairs, least in sorted(found.items())]
+    return [(pairs, p_value(least)) for pairs, least in sorted(found.items())]

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 def train_command(comparison: "Comparison", record: Mapping[str, Any]) -> str:
     """One run of a comparison as `semfocus train`; what is the paper's setting is left out."""
     spec = record["spec"]
-    words = ["semfocus", "train", str(spec["task"]), "--pattern", str(spec["pattern"]), "--seed", str(spec["seed"])]
+    words = [
+        "semfocus",
+        "train",
+        str(spec["task"]),
+        "--pattern",
+        str(spec["pattern"]),
+        "--seed",
+        str(spec["seed"]),
+    ]
     settings = dict(comparison.setting)
     temperature = spec.get("model", {}).get("inverse_temperature", 1.0)
     if temperature != 1:
@@ -29,7 +37,11 @@ def _written(value: Any) -> str:
     """As `-s` reads it: JSON, and LOW:HIGH for a range of lengths."""
     if isinstance(value, list | tuple):
         return ":".join(map(str, value))
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, float | int) or isinstance(value, bool) else repr(value)
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if not isinstance(value, float | int) or isinstance(value, bool)
+        else repr(value)
+    )
 
 
 def study_commands(plans: Iterable["Plan"], runs: Sequence[str]) -> list[str]:

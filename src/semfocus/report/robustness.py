@@ -62,7 +62,9 @@ def _order(value: Any) -> tuple[int, float, str]:
 
 def sweep_lines(sweep: Sweep, inks: Mapping[str, Ink]) -> list[Heading | Row]:
     """An arm, and under it a row for each value."""
-    labels = {arm.label: None for _, summary in sweep.steps for arm in summary.arms if arm.group != "baseline"}
+    labels = {
+        arm.label: None for _, summary in sweep.steps for arm in summary.arms if arm.group != "baseline"
+    }
     lines: list[Heading | Row] = []
     for label in labels:
         lines.append(Heading(label, inks[label].css_class))

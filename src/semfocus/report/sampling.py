@@ -65,7 +65,9 @@ def _on_grid(record: Record, column: str, grid: Sequence[int]) -> Values:
     row: Values = [_finite(known.get(epoch)) for epoch in grid]
     if known and stopped_at_target(record):
         last = max(known)
-        row = [_finite(known[last]) if epoch > last else value for epoch, value in zip(grid, row, strict=True)]
+        row = [
+            _finite(known[last]) if epoch > last else value for epoch, value in zip(grid, row, strict=True)
+        ]
     return row
 
 

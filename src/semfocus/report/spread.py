@@ -17,7 +17,9 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
             total, count = clusters.pop()
             before, count_before = clusters[-1]
             clusters[-1] = [before + total, count_before + count]
-    flat = [_start(cluster, gap) + gap * (step + 0.5) for cluster in clusters for step in range(int(cluster[1]))]
+    flat = [
+        _start(cluster, gap) + gap * (step + 0.5) for cluster in clusters for step in range(int(cluster[1]))
+    ]
     for step in range(len(flat)):  # keep inside, from the top, then from the bottom
         flat[step] = max(flat[step], low + gap * step, flat[step - 1] + gap if step else low)
     for step in reversed(range(len(flat))):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from semfocus.report.palette import Ink
-from semfocus.report.panel import Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
 
 
@@ -22,22 +23,40 @@ class Steps:
     end: float
 
 
-def survival_figure(title: str, arms: Mapping[str, Steps], inks: Mapping[str, Ink]) -> Markup | None:
+def survival_figure(
+    title: str, arms: Mapping[str, Steps], inks: Mapping[str, Ink], last_epoch: int
+) -> Markup | None:
     """Steps from 100 % down; a small upright tick is a seed that had not reached the target when its run ended."""
     if not arms:
         return None
-    last = max(1, round(max(steps.end for steps in arms.values())))
-    panel = Panel(title, "survival", last_epoch=last, low=0.0)
-    for label, steps in reversed(arms.items()):
+    panel = Panel(title, "survival", last_epoch=last_epoch, low=0.0, right=94.0)
+    for label, steps in reversed(list(arms.items())):
         ink = inks[label]
         with panel.drawing.group(css_class=f"arm {ink.css_class}", data_arm=ink.number, data_name=label):
             low, high = _staircase(panel, steps, steps.low), _staircase(panel, steps, steps.high)
             panel.drawing.add("path", css_class="band confidence", d=path([*high, *reversed(low)]) + "z")
-            panel.drawing.add("path", css_class="median", d=_line(_staircase(panel, steps, steps.left)), tip=label)
+            panel.drawing.add(
+                "path", css_class="median", d=path(_staircase(panel, steps, steps.left)), tip=label
+            )
             for time in steps.censored:
                 x, y = panel.place(time, _left_at(steps, time))
                 panel.drawing.add("line", css_class="censored", x1=x, x2=x, y1=y - 4, y2=y + 4)
+    _name_those_left(panel, arms, inks)
     return panel.drawing.markup()
+
+
+def _name_those_left(panel: Panel, arms: Mapping[str, Steps], inks: Mapping[str, Ink]) -> None:
+    """Names at the right for arms of which some seeds never got there; the others meet at 0."""
+    ends = {
+        label: panel.y(_left_at(steps, steps.end))
+        for label, steps in arms.items()
+        if _left_at(steps, steps.end) > 0
+    }
+    if len(ends) <= MOST_LABELS:
+        for (label, y), place in zip(
+            ends.items(), spread(list(ends.values()), 12.5, TOP, HEIGHT - BOTTOM), strict=True
+        ):
+            panel.end_label(label, inks[label].css_class, y, place)
 
 
 def _staircase(panel: Panel, steps: Steps, shares: Sequence[float]) -> list[Point | None]:
@@ -49,9 +68,12 @@ def _staircase(panel: Panel, steps: Steps, shares: Sequence[float]) -> list[Poin
     return [*points, panel.place(steps.end, here)]
 
 
-def _line(points: Sequence[Point | None]) -> str:
-    return path(points)
-
-
 def _left_at(steps: Steps, time: float) -> float:
-    return next((share for when, share in zip(reversed(steps.times), reversed(steps.left), strict=True) if when <= time), 1.0)
+    return next(
+        (
+            share
+            for when, share in zip(reversed(steps.times), reversed(steps.left), strict=True)
+            if when <= time
+        ),
+        1.0,
+    )

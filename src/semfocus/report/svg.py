@@ -32,7 +32,7 @@ class Drawing:
 
     def add(self, tag: str, text: object = None, *, tip: object = None, **attributes: object) -> None:
         """One element; `text` is its content, `tip` what a pointer resting on it shows."""
-        inside = "" if text is None else escape(visible(text))
+        inside = "" if text is None else str(escape(visible(text)))
         inside += "" if tip is None else f"<title>{escape(visible(tip))}</title>"
         self._parts.append(f"<{tag}{_attributes(attributes)}>{inside}</{tag}>")
 

@@ -2,21 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.report.wording import (
-    UNKNOWN,
-    estimate_text,
-    p_text,
-    percent,
-    significant,
-    speedup_text,
-)
+from semfocus.report.wording import UNKNOWN
+from semfocus.studies.tables import speedup_text, summary_rows
+from semfocus.studies.wording import number, p_value, percent
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
-    from semfocus.studies.statistics.speedup import Speedup, Time
+    from semfocus.studies.statistics import Speedup, Time
 
 
 @dataclass(frozen=True)
@@ -46,74 +40,41 @@ class TaskTable:
 
 def task_table(summary: "TaskSummary") -> TaskTable:
     """Epochs, speedup, certainty, seconds, generalisation; all seeds shown."""
-    target = percent(summary.target)
     columns = [
-        f"epochs to {target} training accuracy",
-        "speedup over full",
+        f"epochs to {percent(summary.target)} training accuracy",
+        f"speedup over {summary.baseline}",
         "seeds that got there",
         "seconds to target",
-        "epochs to held-out target",
+        f"epochs to {percent(summary.held_out_target)} held-out",
         "last held-out accuracy",
-        "train − held-out",
+        "train - held-out",
     ]
-    return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm)) for arm in summary.arms])
+    rows = zip(summary.arms, summary_rows(summary), strict=True)
+    return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm, texts)) for arm, texts in rows])
 
 
-def _cells(arm: "ArmSummary") -> list[Cell]:
-    beyond = max((time.value for time in arm.times.values() if not time.reached), default=None)
+def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:
     return [
-        Cell(estimate_text(arm.epochs_to_target, beyond), _each_seed(arm)),
-        _speedup_cell(arm),
-        Cell(f"{arm.reached} of {arm.total}", f"100%: {_share(arm.share_perfect, arm.total)}"),
-        Cell(_value(arm.seconds_to_target.value), _in_short(arm.seconds_speedup)),
-        Cell(estimate_text(arm.epochs_to_held_out), _in_short(arm.held_out_speedup)),
-        _accuracy_cell(arm.last_held_out),
-        Cell(_points(arm.gap), ""),
+        Cell(texts["epochs"] or UNKNOWN, " ".join(_time(arm.times[seed]) for seed in sorted(arm.times))),
+        Cell(texts["speedup"] or UNKNOWN, _certainty(arm)),
+        Cell(texts["reached"], f"100 %: {texts['perfect']}"),
+        Cell(texts["seconds"] or UNKNOWN, _faster(arm.seconds_speedup)),
+        Cell(texts["held_out_epochs"] or UNKNOWN, _faster(arm.held_out_speedup)),
+        Cell(texts["last_held_out"] or UNKNOWN, " ".join(f"{100 * each:.1f}" for each in arm.last_held_out)),
+        Cell(texts["gap"] or UNKNOWN),
     ]
 
 
-def _speedup_cell(arm: "ArmSummary") -> Cell:
-    if arm.speedup is None:
-        return Cell("1×" if arm.group == "baseline" else UNKNOWN, "the baseline" if arm.group == "baseline" else "")
-    return Cell(speedup_text(arm.speedup), certainty(arm))
-
-
-def certainty(arm: "ArmSummary") -> str:
-    """`p 0.062 (Holm 0.31); 5 pairs allow no p below 0.062`."""
-    if arm.p is None or arm.speedup is None:
+def _certainty(arm: "ArmSummary") -> str:
+    """`p 0.0625, Holm 0.312, smallest possible 0.0625`."""
+    if arm.p is None or arm.p_holm is None or arm.smallest_p is None:
         return ""
-    corrected = "" if arm.p_holm is None else f" (Holm {p_text(arm.p_holm)})"
-    least = "" if arm.smallest_p is None else f"; at best {p_text(arm.smallest_p)}"
-    return f"p {p_text(arm.p)}{corrected}{least}"
-
-
-def _each_seed(arm: "ArmSummary") -> str:
-    return " ".join(_time(arm.times[seed]) for seed in sorted(arm.times))
+    return f"p {p_value(arm.p)}, Holm {p_value(arm.p_holm)}; smallest possible {p_value(arm.smallest_p)}"
 
 
 def _time(time: "Time") -> str:
-    return significant(time.value, 4) if time.reached else f">{significant(time.value, 4)}"
+    return number(time.value) if time.reached else f">{number(time.value)}"
 
 
-def _in_short(speedup: "Speedup | None") -> str:
+def _faster(speedup: "Speedup | None") -> str:
     return "" if speedup is None or speedup.ratio is None else f"speedup {speedup_text(speedup)}"
-
-
-def _value(value: float | None) -> str:
-    return UNKNOWN if value is None else significant(value, 3)
-
-
-def _share(share: float | None, total: int) -> str:
-    return UNKNOWN if share is None else f"{round(share * total)} of {total}"
-
-
-def _accuracy_cell(values: Sequence[float | None]) -> Cell:
-    known = [value for value in values if value is not None]
-    if not known:
-        return Cell(UNKNOWN)
-    return Cell(percent(median(known)), " ".join(percent(value).removesuffix("%") for value in known))
-
-
-def _points(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{100 * median(known):+.1f} points".replace("-", "−") if known else UNKNOWN

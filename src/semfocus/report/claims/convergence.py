@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
 
 HEAVY_HITTERS = "top_k(5)"
+#: before the inverse temperature in the label of an arm
+TIMES = "×"  # noqa: RUF001
 PAPER = "Ram et al. 2025, the main claim"
 
 
@@ -50,7 +52,7 @@ def _anybody_there(result: RaceResult) -> bool:
 def agnostic_labels(summaries: Sequence["TaskSummary"]) -> list[str]:
     """The fixed patterns without sharper scores."""
     labels = {arm.label for each in summaries for arm in each.arms if arm.group == "input-agnostic"}
-    return sorted(label for label in labels if "×" not in label)
+    return sorted(label for label in labels if TIMES not in label)
 
 
 def _agnostic_no_benefit(summaries: Sequence["TaskSummary"]) -> Finding:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from semfocus.report.texts import shortened
-from semfocus.report.wording import setting_text, speedup_text
+from semfocus.report.wording import setting_text
+from semfocus.studies.tables import speedup_text
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary

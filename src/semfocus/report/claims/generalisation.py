@@ -32,7 +32,7 @@ class Mean:
 
     def __str__(self) -> str:
         values = f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return f"{self.what}: {values} points, {self.num} seeds".replace("-", "−")
+        return f"{self.what}: {values} points, {self.num} seeds"
 
 
 def mean_of(what: str, values: Sequence[float]) -> Mean | None:
@@ -97,7 +97,9 @@ def _parity(summaries: Sequence["TaskSummary"]) -> Finding:
                 means += [mean] if mean else []
     near = [each for each in means if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
     return decide(
-        len(means) >= 2 and len(near) == len(means), any(each.low > 0.5 + NEAR_CHANCE for each in means), lines(means)
+        len(means) >= 2 and len(near) == len(means),
+        any(each.low > 0.5 + NEAR_CHANCE for each in means),
+        lines(means),
     )
 
 
@@ -108,8 +110,8 @@ CLAIMS = (
         PAPER,
         "curves",
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
-        f"has its 95% interval above −{100 * MARGIN:g} points on more than half, and below it on none.",
-        f"On at least {FEWEST_TASKS} such tasks the interval lies below −{100 * MARGIN:g} points on more than half.",
+        f"has its 95% interval above -{100 * MARGIN:g} points on more than half, and below it on none.",
+        f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
         _as_well,
     ),
     Claim(

@@ -32,9 +32,14 @@ def _even_pairs(summaries: Sequence["TaskSummary"]) -> Finding:
         arm
         for summary in summaries
         if summary.comparison.task == "even_pairs"
-        and any(each.label == "full" and each.total >= FEWEST_PAIRS and each.share_perfect == 1 for each in summary.arms)
+        and any(
+            each.label == "full" and each.total >= FEWEST_PAIRS and each.share_perfect == 1
+            for each in summary.arms
+        )
         for arm in summary.arms
-        if arm.label in agnostic_labels(summaries) and arm.total >= FEWEST_PAIRS and set(arm.states) <= {"done", "diverged"}
+        if arm.label in agnostic_labels(summaries)
+        and arm.total >= FEWEST_PAIRS
+        and set(arm.states) <= {"done", "diverged"}
     ]
     numbers = [
         f"even_pairs: {arm.label} reached 100% training accuracy on {round(arm.share_perfect * arm.total)} of {arm.total} seeds"
@@ -111,7 +116,8 @@ CLAIMS = (
         "A global token (a sink) lets top_k learn in fewer epochs.",
         SOURCE,
         "mask_sizes",
-        f"On at least {FEWEST_TASKS} tasks top_k(5)+G1 gains over top_k(5) on more than half, with a loss on none. " + HOW_COUNTED,
+        f"On at least {FEWEST_TASKS} tasks top_k(5)+G1 gains over top_k(5) on more than half, with a loss on none. "
+        + HOW_COUNTED,
         "On as many tasks it has no gain on more than half.",
         _sinks,
     ),
@@ -130,8 +136,8 @@ CLAIMS = (
         "A very small k can lack expressivity: top_k(1) ends with lower held-out accuracy than full attention on some task.",
         SOURCE,
         "k_sweep",
-        f"On some task with at least {FEWEST_PAIRS} pairs, the 95% interval of the paired difference in last held-out accuracy lies below −{100 * MARGIN:g} points.",
-        f"On at least {FEWEST_TASKS} such tasks, the interval lies above −{100 * MARGIN:g} points on every one.",
+        f"On some task with at least {FEWEST_PAIRS} pairs, the 95% interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points.",
+        f"On at least {FEWEST_TASKS} such tasks, the interval lies above -{100 * MARGIN:g} points on every one.",
         _one_key,
     ),
 )

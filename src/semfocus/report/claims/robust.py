@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS
-from semfocus.report.claims.evidence import FEWEST_PAIRS, HOW_COUNTED, RaceResult, arm_named, lines, race, trained
+from semfocus.report.claims.evidence import (
+    FEWEST_PAIRS,
+    HOW_COUNTED,
+    RaceResult,
+    arm_named,
+    lines,
+    race,
+    trained,
+)
 from semfocus.report.robustness import sweeps
 
 if TYPE_CHECKING:
@@ -67,7 +75,9 @@ def _claim(name: str, what: str, recipe: str, rule: Callable[[Sequence["TaskSumm
 
 
 CLAIMS = (
-    _claim("activation", "the activation of the MLP (ReLU, GELU, Mish)", "activations", _over("model.activation")),
+    _claim(
+        "activation", "the activation of the MLP (ReLU, GELU, Mish)", "activations", _over("model.activation")
+    ),
     _claim("depth", "the number of blocks", "depth", _over("model.num_blocks")),
     _claim("heads", "the number of heads", "heads", _over("model.num_heads")),
     _claim("learning_rate", "the initial learning rate", "learning_rate", _over("training.learning_rate")),

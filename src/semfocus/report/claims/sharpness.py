@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
-from semfocus.report.claims.convergence import HEAVY_HITTERS
+from semfocus.report.claims.convergence import HEAVY_HITTERS, TIMES
 from semfocus.report.claims.evidence import (
     HOW_COUNTED,
     RaceResult,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
-SHARP = "×10"
+SHARP = f"{TIMES}10"
 INITIAL = "model.initial_scale.query_key"
 RATE = "training.learning_rate_scale.query_key"
 
@@ -70,7 +70,9 @@ def _start_not_speed(summaries: Sequence["TaskSummary"]) -> Finding:
     starts, rates = _full_over(summaries, INITIAL), _full_over(summaries, RATE)
     return _on_all(
         [
-            race_of_times(starts[task][0], "larger start", "larger learning rate", rates[task][2], starts[task][2])
+            race_of_times(
+                starts[task][0], "larger start", "larger learning rate", rates[task][2], starts[task][2]
+            )
             for task in starts
             if task in rates
         ]
@@ -102,28 +104,28 @@ CLAIMS = (
     _claim(
         "sharper_full_beats_full",
         "Full attention with scores multiplied by 10 learns in fewer epochs than full attention.",
-        f"The race is full ×10 against full. {_ALL}",
+        f"The race is full {SHARP} against full. {_ALL}",
         _NONE,
         _sharper_than_full,
     ),
     _claim(
         "sharper_full_beats_top_k",
         "Full attention with scores multiplied by 10 learns in fewer epochs than top_k(5), although its dispersion is larger.",
-        f"The race is full ×10 against top_k(5). {_ALL}",
+        f"The race is full {SHARP} against top_k(5). {_ALL}",
         _NONE,
         _sharper_than_top_k,
     ),
     _claim(
         "sparsity_helps_at_equal_sharpness",
         "With scores multiplied by 10 in both, top_k(5) still learns in fewer epochs than full attention.",
-        f"The race is top_k(5) ×10 against full ×10. {_ALL}",
+        f"The race is top_k(5) {SHARP} against full {SHARP}. {_ALL}",
         _NONE,
         _sparsity_on_top,
     ),
     _claim(
         "sharpness_does_not_rescue_banded",
         "A fixed pattern gains nothing by sharper scores: banded(5) with scores multiplied by 10 is not faster than plain full attention.",
-        f"The race is banded(5) ×10 against full: at least {FEWEST_TASKS_HERE} tasks, and no gain on every one. {HOW_COUNTED}",
+        f"The race is banded(5) {SHARP} against full: at least {FEWEST_TASKS_HERE} tasks, and no gain on every one. {HOW_COUNTED}",
         f"There are at least {FEWEST_TASKS_HERE} tasks, and it gains on more than half.",
         _banded,
     ),
