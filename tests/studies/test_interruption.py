@@ -30,7 +30,7 @@ def test_ctrl_c_saves_the_state_of_every_worker(tmp_path: Path) -> None:
 
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[WorkerProcess] = []
-    monkeypatch.setattr(WorkerProcess, "interrupt", stopped.append)  # workers that do not listen
+    monkeypatch.setattr(WorkerProcess, "interrupt", lambda self: stopped.append(self))  # it does not listen
 
     class TwoInterrupts(StudyWatcher):
         def epoch_ended(self, spec, row) -> None:

@@ -12,7 +12,7 @@ from semfocus.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.table import Table
+    from rich.text import Text
 
     from semfocus.runs.progress import RunProgress, StudyProgress
 
@@ -71,7 +71,7 @@ def picture(studies: "list[StudyProgress]") -> "Group":
 
     if not studies:
         return Group(Text("no runs yet"))
-    return Group(*(part for study in studies for part in (heading(study), run_table(study), Text(""))))
+    return Group(*(part for study in studies for part in (heading(study), *run_lines(study), Text(""))))
 
 
 def heading(study: "StudyProgress") -> "Group":
@@ -90,38 +90,37 @@ def heading(study: "StudyProgress") -> "Group":
     if study.question:
         title.append(f"  {study.question}", style="not bold")
     line = Table.grid(padding=(0, 2, 0, 0))
-    bar = ProgressBar(total=max(1, len(study.runs)), completed=len(study.runs) - to_do, width=40)
+    bar = ProgressBar(total=max(1, len(study.runs)), completed=len(study.runs) - to_do, width=20)
     line.add_row(bar, Text(f"{', '.join(counts)}{when}"))
     return Group(title, line)
 
 
-def run_table(study: "StudyProgress") -> "Table":
+def run_lines(study: "StudyProgress") -> "list[Text]":
     """Runs that are not simply done or planned: those are counted above."""
-    from rich.table import Table
     from rich.text import Text
 
     from semfocus.runs.progress import STATES
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    lines = []
     for state in STATES:
         runs = [run for run in study.runs if run.state == state and state not in ("done", "planned")]
         for run in runs[:_LISTED]:
-            table.add_row(
-                Text(state, style=COLOURS.get(state, "yellow")), run.run[:8], Text(run.label), *facts(run)
-            )
+            line = Text(f"{state:<12}", style=COLOURS.get(state, "yellow"))
+            lines.append(line.append(f"{run.run[:8]}  {run.label}  {facts(run)}", style="default"))
         if len(runs) > _LISTED:
-            table.add_row(Text(state), "", Text(f"and {len(runs) - _LISTED} more"))
-    return table
+            lines.append(Text(f"{state:<12}and {len(runs) - _LISTED} more"))
+    return lines
 
 
-def facts(run: "RunProgress") -> "tuple[Any, ...]":
-    """Epoch, accuracy, and time left or what went wrong."""
-    from rich.text import Text
-
-    epoch = "" if run.epoch is None else f"epoch {run.epoch}/{run.epochs}"
-    accuracy = "" if run.train_accuracy is None else f"train {run.train_accuracy:.1%}"
+def facts(run: "RunProgress") -> str:
+    """What went wrong; else epoch, accuracy and time left."""
+    if run.reason:
+        return " ".join(run.reason.split())
+    if run.epoch is None:
+        return ""
     left = run.seconds_left if run.state == "running" else None
-    return epoch, accuracy, Text(run.reason or ("" if left is None else f"{duration(left)} left"))
+    words = [f"epoch {run.epoch}/{run.epochs}", f"train {run.train_accuracy:.1%}"]
+    return "  ".join(words if left is None else [*words, f"{duration(left)} left"])
 
 
 def duration(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,13 +11,15 @@ import typer
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
 
+_OF_THE_ARM = ("task", "pattern", "model.inverse_temperature", "seed")
+
 
 @dataclass(frozen=True)
 class Group:
     """Runs that differ in their seed alone."""
 
     task: str
-    pattern: str
+    arm: str
     setting: dict[str, Any]
     seeds: list[int]
     ended: int
@@ -27,6 +30,7 @@ class Group:
 
 def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
     """The runs by what they have in common; `setting` is what else varies in the study."""
+    from semfocus.studies.arms import arm_of
     from semfocus.studies.calibration import measured_seconds
     from semfocus.studies.setting import flat
     from semfocus.training import build_model
@@ -40,11 +44,11 @@ def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads
         for key, value in own.items():
             seen.setdefault(key, set()).add(str(value))
         members.setdefault(json.dumps(own | {"seed": 0}, sort_keys=True), []).append(spec)
-    varying = [key for key in seen if len(seen[key]) > 1 and key not in ("task", "pattern", "seed")]
+    varying = [key for key in seen if len(seen[key]) > 1 and key not in _OF_THE_ARM]
     return [
         Group(
             task=group[0].task,
-            pattern=group[0].pattern,
+            arm=arm_of(group[0].model_dump()).label,
             setting={key: values[group[0].digest][key] for key in sorted(varying)},
             seeds=[spec.seed for spec in group],
             ended=sum(store.directory(spec).record() is not None for spec in group),
@@ -66,7 +70,7 @@ def print_plan(
     two_stages: bool,
     as_json: bool,
 ) -> None:
-    """A table on standard output, and the time it would take."""
+    """The groups on standard output, and the time they would take."""
     groups = plan_groups(specs, store, device, threads)
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
     ended = sum(group.ended for group in groups)
@@ -74,17 +78,12 @@ def print_plan(
         found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
         typer.echo(json.dumps(found | {"groups": [asdict(group) for group in groups]}))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("task", "pattern", "setting", "seeds", "ended", "parameters", "epochs", "time a run")
-    for group in groups:
-        setting = ", ".join(f"{key.split('.', 1)[1]}={value}" for key, value in group.setting.items())
-        cells = (group.task, group.pattern, setting, len(group.seeds), group.ended)
-        table.add_row(
-            *map(str, cells), f"{group.parameters:,}", str(group.epochs), duration(group.seconds_a_run)
-        )
-    Console().print(table, markup=False)
+    for heading, members in groupby(groups, key=_heading):
+        typer.echo(heading)
+        for group in members:
+            ended_here = f", {group.ended} ended" if group.ended else ""
+            each = f"{group.parameters:,} parameters, {group.epochs} epochs, {duration(group.seconds_a_run)} each"
+            typer.echo(f"  {group.arm:<20} {len(group.seeds):>3} runs{ended_here}, {each}")
     typer.echo(f"{len(specs)} runs, {ended} of them in {store.path} already; nothing was written.")
     typer.echo(
         f"About {duration(left / workers)} with {workers} at once: an estimate from a few steps of each kind of run, "
@@ -92,6 +91,10 @@ def print_plan(
     )
     if two_stages:
         typer.echo("A second stage follows, whose runs depend on the results of these.")
+
+
+def _heading(group: Group) -> str:
+    return ", ".join([group.task, *(f"{key}={value}" for key, value in group.setting.items())])
 
 
 def duration(seconds: float) -> str:

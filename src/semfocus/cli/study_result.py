@@ -127,7 +127,13 @@ def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
 def _write_report(result: "StudyResult", path: Path) -> Path:
     from semfocus.report import write_report
 
-    return write_report(result.records, path, plans=result.plans, title=result.source.question)
+    return write_report(
+        result.records,
+        path,
+        plans=result.plans,
+        title=result.source.question,
+        apart_from=result.source.own_settings,
+    )
 
 
 def _plain(summary: "TaskSummary") -> dict[str, Any]:

@@ -11,6 +11,8 @@ from semfocus.studies.setting import Setting, flat, unlike_the_paper
 Record = dict[str, Any]
 
 BASELINE = "full"
+#: between a pattern and its inverse temperature in a label
+SHARPENED = " ×"  # noqa: RUF001
 GROUPS = (
     "baseline",
     "input-dependent",
@@ -63,7 +65,7 @@ def arm_of(spec: Mapping[str, Any]) -> Arm:
     """
     pattern = str(spec.get("pattern", BASELINE))
     temperature = float(spec.get("model", {}).get("inverse_temperature", 1.0))
-    label = pattern if temperature == 1 else f"{pattern} ×{temperature:g}"  # noqa: RUF001
+    label = pattern if temperature == 1 else f"{pattern}{SHARPENED}{temperature:g}"
     return Arm(label, _group_of(pattern, temperature))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from semfocus.studies.arms import Comparison
+from semfocus.studies.arms import SHARPENED, Comparison
 from semfocus.studies.statistics import Estimate, Speedup, Time
 
 
@@ -49,6 +49,11 @@ class ArmSummary:
     held_out_speedup: Speedup | None
     held_out_p: float | None
     held_out_p_holm: float | None
+
+    @property
+    def is_sharpened(self) -> bool:
+        """Whether the arm runs at another inverse temperature than 1."""
+        return SHARPENED in self.label
 
 
 @dataclass(frozen=True)

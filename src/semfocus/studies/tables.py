@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from semfocus.studies.statistics import Estimate, Speedup, Time
+from semfocus.studies.statistics.order import median_place
 from semfocus.studies.summaries import ArmSummary, TaskSummary
 from semfocus.studies.wording import bounded, interval, number, p_value, percent
 
@@ -24,10 +25,9 @@ COLUMNS: Mapping[str, str] = {
 }
 
 EXPLANATION = (
-    "Medians over seeds with 95 % intervals [low, high]; with fewer than 5 seeds the range of the seeds (low to high) "
+    "Medians over seeds with 95 % intervals [low, high]; with fewer than 6 seeds the range of the seeds (low to high) "
     "instead. > means not reached by then. Speedup: time of the baseline / time of the arm, paired by seed."
 )
-_TOO_FEW_FOR_AN_INTERVAL = 5
 
 
 def summary_rows(summary: TaskSummary) -> list[dict[str, str]]:
@@ -63,7 +63,7 @@ def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
     value = number(estimate.value)
     if len(times) == 1:
         return value
-    if len(times) < _TOO_FEW_FOR_AN_INTERVAL:
+    if median_place(len(times)) is None:
         first = min(time.value for time in times.values())
         unseen = any(not time.reached for time in times.values())
         return f"{value} ({number(first)} to {last if unseen else last.removeprefix('> ')})"

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from semfocus.studies.statistics.student import LEVEL, t_factor
-
-#: from here on the order statistics alone give 95 %, whatever the distribution
-_FEWEST_FOR_ORDER_STATISTICS = 6
+from semfocus.studies.statistics.order import median_place
+from semfocus.studies.statistics.student import t_factor
 
 Bounds = tuple[float, float]
 
@@ -125,21 +123,12 @@ def _interval(lows: list[float], highs: list[float]) -> tuple[Bounds, str]:
     holds for the centre of the true ones.
     """
     num = len(lows)
-    if num >= _FEWEST_FOR_ORDER_STATISTICS:
-        place = _order_statistic(num)
+    place = median_place(num)
+    if place is not None:
         return (lows[place], highs[num - 1 - place]), "order statistics"
     if num >= 2:
         return (_t_limit(lows, -1), _t_limit(highs, 1)), "t"
     return (-math.inf, math.inf), "none"
-
-
-def _order_statistic(num: int) -> int:
-    """The largest place (from 0) such that both tails of a fair coin's num throws stay within 5 %."""
-    place, tail = 0, 0.5**num
-    while tail + math.comb(num, place + 1) * 0.5**num <= (1 - LEVEL) / 2:
-        place += 1
-        tail += math.comb(num, place) * 0.5**num
-    return place
 
 
 def _t_limit(values: list[float], side: int) -> float:

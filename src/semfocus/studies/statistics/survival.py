@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from semfocus.studies.statistics.student import LEVEL, t_factor
+from semfocus.studies.statistics.order import median_place
+from semfocus.studies.statistics.student import LEVEL
 
-#: with fewer runs than this, all of them later than the true median is not rarer than 1 - LEVEL
-_FEWEST_FOR_A_LOWER_LIMIT = 5
+_NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,23 @@ def kaplan_meier(durations: Sequence[float], reached: Sequence[bool]) -> Surviva
 def _band(survival: float, greenwood: float) -> tuple[float, float]:
     if survival <= 0:  # the variance is not estimable where nobody is left: nothing is claimed
         return 0.0, 1.0
-    width = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(greenwood) / abs(math.log(survival))
+    width = _NORMAL * math.sqrt(greenwood) / abs(math.log(survival))
     return survival ** math.exp(width), survival ** math.exp(-width)
 
 
 def median_time(durations: Sequence[float], reached: Sequence[bool]) -> Estimate:
-    """The time by which half have arrived, with the interval of Brookmeyer and Crowley.
+    """The time by which half have arrived, on the Kaplan-Meier curve, with an interval that needs no assumption.
 
-    The limits are the times at which the band crosses one half. With fewer than 5 durations no lower limit
-    but 0 holds with 95 %, and 0 it is.
+    Its limits are order statistics, the lower one as if every censored run arrived right after its last look, the
+    upper one as if it never did. Fewer than 6 durations give none at 95 %: from 0 to beyond.
     """
-    curve = kaplan_meier(durations, reached)
-    low = _crossing(curve.times, curve.low)
-    if len(durations) < _FEWEST_FOR_A_LOWER_LIMIT:
-        low = 0.0 if low is not None else None
-    return Estimate(_median(curve), low, _crossing(curve.times, curve.high))
+    value = _median(kaplan_meier(durations, reached))
+    place = median_place(len(durations))
+    if place is None:
+        return Estimate(value, 0.0 if durations else None, None)
+    latest = sorted(d if seen else math.inf for d, seen in zip(durations, reached, strict=True))
+    low, high = sorted(durations)[place], latest[-1 - place]
+    return Estimate(value, low, high if math.isfinite(high) else None)
 
 
 def _median(curve: SurvivalCurve) -> float | None:
@@ -88,36 +90,41 @@ def _median(curve: SurvivalCurve) -> float | None:
     return None
 
 
-def _crossing(times: Sequence[float], values: Sequence[float]) -> float | None:
-    return next((time for time, value in zip(times, values, strict=True) if value <= 0.5), None)
-
-
 def restricted_mean(durations: Sequence[float], reached: Sequence[bool], horizon: float) -> Estimate:
-    """The mean time spent until the event or the horizon, whichever comes first: the area under the curve.
+    """The mean time until the event or the horizon, whichever comes first: the area under the curve.
 
     None if the curve is not known up to the horizon, because the last run looked at was censored before it.
+    Each limit counts one imagined run more, as far out as can be: a few runs that happen to agree prove little.
     """
-    if horizon <= 0:
-        raise ValueError(f"the horizon must be above 0, got {horizon}")
+    if horizon <= 0 or math.isinf(horizon):
+        raise ValueError(f"the horizon must be a number above 0, got {horizon}")
     curve = kaplan_meier(durations, reached)
-    known_to = math.inf if curve.survival and curve.survival[-1] == 0 else max(durations, default=0.0)
-    if known_to < horizon:
+    ends_at_zero = bool(curve.survival) and curve.survival[-1] == 0
+    if not ends_at_zero and max(durations, default=0.0) < horizon:
         return Estimate(None, None, None)
+    early, low_error = _area([0.0, *durations], [True, *reached], horizon)
+    late, high_error = _area([horizon, *durations], [False, *reached], horizon)
+    return Estimate(
+        _area(durations, reached, horizon)[0],
+        max(early - _NORMAL * low_error, 0.0),
+        min(late + _NORMAL * high_error, horizon),
+    )
+
+
+def _area(durations: Sequence[float], reached: Sequence[bool], horizon: float) -> tuple[float, float]:
+    """The area under the curve up to the horizon, and its standard error."""
+    curve, num = kaplan_meier(durations, reached), len(durations)
     steps = [index for index, time in enumerate(curve.times) if time < horizon]
     edges = [0.0, *(curve.times[index] for index in steps), horizon]
     heights = [1.0, *(curve.survival[index] for index in steps)]
     areas = [height * (edges[i + 1] - edges[i]) for i, height in enumerate(heights)]
-    mean, num = sum(areas), len(durations)
     variance = 0.0
     for place, index in enumerate(steps):
         at_risk, events = curve.at_risk[index], curve.events[index]
         if events < at_risk:
             variance += sum(areas[place + 1 :]) ** 2 * events / (at_risk * (at_risk - events))
-    if num < 2:
-        return Estimate(mean, 0.0, horizon)
     # num / (num - 1): without early censoring this is the usual standard error of a mean
-    width = t_factor(num - 1) * math.sqrt(variance * num / (num - 1))
-    return Estimate(mean, max(mean - width, 0.0), min(mean + width, horizon))
+    return sum(areas), math.sqrt(variance * num / max(num - 1, 1))
 
 
 def _check(durations: Sequence[float], reached: Sequence[bool]) -> None:
