@@ -97,7 +97,7 @@ def report_page(
             plans=plans,
             environments=_environments(known),
             explanation=EXPLANATION,
-        certainty=_certainty(main),
+            certainty=_certainty(main),
             targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
         )
     )
