@@ -200,3 +200,16 @@ def test_claims_name_recipes_that_exist() -> None:
     from semfocus.recipes import RECIPES
 
     assert {claim.recipe for claim in CLAIMS} <= set(RECIPES)
+
+
+def test_a_start_of_another_size_does_not_answer_the_question_about_ten_times_larger_scores() -> None:
+    records = [
+        *runs(arms(full=60), tasks=TASKS[:2]),
+        *runs(arms(full=10), tasks=TASKS[:2], model__initial_scale={**_ONES, "query_key": 2.0}),
+    ]
+    assert verdict("a_sharper_start_is_enough", records) == "undecided"
+
+
+def test_one_learning_rate_of_adam_on_three_tasks_is_one_value() -> None:
+    records = runs(arms(full=40, top_k=10), tasks=TASKS[:3], training__optimiser="adam")
+    assert verdict("robust_to_optimiser", records) == "undecided"

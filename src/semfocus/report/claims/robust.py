@@ -8,6 +8,7 @@ from semfocus.report.claims.convergence import HEAVY_HITTERS
 from semfocus.report.claims.evidence import (
     FEWEST_PAIRS,
     HOW_COUNTED,
+    NO_GAIN,
     RaceResult,
     arm_named,
     lines,
@@ -52,7 +53,13 @@ def _with_adam(summaries: Sequence["TaskSummary"]) -> Finding:
         if summary.comparison.setting.get("training.optimiser") == "adam"
         and (result := _learnable_race(summary)) is not None
     ]
-    return _every_value(found, len([each for each in found if each.enough]))
+    rates = {_rate(each.summary) for each in found if each.enough}
+    return _every_value(found, len(rates))
+
+
+def _rate(summary: "TaskSummary") -> object:
+    first = next(record for records in summary.comparison.arms.values() for record in records)
+    return first["spec"].get("training", {}).get("learning_rate")
 
 
 def _learnable_race(summary: "TaskSummary") -> RaceResult | None:
@@ -69,7 +76,7 @@ def _claim(name: str, what: str, recipe: str, rule: Callable[[Sequence["TaskSumm
         recipe,
         f"At least {FEWEST_VALUES} values were compared, all else equal, with at least {FEWEST_PAIRS} pairs each, and top_k(5) gains over full at "
         "every one of them at which either reaches the training target on half of its seeds. " + HOW_COUNTED,
-        f"With as many values and pairs, top_k(5) has no gain at one of them or more (interval below {1.1}).",
+        f"With as many values and pairs, top_k(5) has no gain at one of them or more (interval below {NO_GAIN}).",
         rule,
     )
 
