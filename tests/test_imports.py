@@ -8,10 +8,14 @@ import pytest
 WITHOUT_TORCH = [
     "import semfocus",
     "from semfocus.runs import open_store; open_store('.').records()",
+    "from semfocus.studies.analysis import analyse; from semfocus.studies.tables import summary_rows; analyse([])",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
     "assert CliRunner().invoke(app, ['--help']).exit_code == 0",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
     "assert CliRunner().invoke(app, ['train', '--help']).exit_code == 0",
+    "from typer.testing import CliRunner; from semfocus.cli.app import app; "
+    "assert CliRunner().invoke(app, ['status', '--store', '.']).exit_code == 0",
+    "import semfocus.studies",
 ]
 
 

@@ -181,43 +181,6 @@ def test_version() -> None:
     assert out.startswith("semfocus ")
 
 
-def small_study(monkeypatch: pytest.MonkeyPatch, **training: object) -> None:
-    from semfocus.recipes import quick
-    from semfocus.studies import grid
-
-    base = {
-        "task": "even_pairs",
-        "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
-        "training": {"length": 6, "num_train": 40, "num_held_out": 20, "epochs": 3} | training,
-    }
-    monkeypatch.setattr(quick, "specs", lambda: grid(base, pattern=["full", "top_k(3)"]))
-
-
-def test_study_compares_the_curves_and_reads_finished_runs(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_study(monkeypatch)
-    first = invoke("study", "quick", store=runs)
-    assert first.exit_code == 0, first.stderr
-    assert "training accuracy" in first.stdout
-    assert "run 2 of 2: even_pairs top_k(3)" in first.stderr
-    for pattern in ("full", "top_k(3)"):
-        assert pattern in first.stdout
-    second = invoke("study", "quick", store=runs)
-    assert second.stdout == first.stdout
-    assert second.stderr == ""
-
-
-def test_a_study_with_a_diverged_run_shows_it_and_exits_with_3(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_study(monkeypatch, learning_rate=1e30, clip_norm=None)
-    result = invoke("study", "quick", "-q", store=runs)
-    assert result.exit_code == 3
-    assert "diverged" in result.stdout
-    assert "2 of 2 runs did not succeed" in result.stderr
-
-
 RECIPE_MISTAKES = {
     "syntax": ("def broken(:\n", "does not load: SyntaxError"),
     "import": ("import nothing_like_this\n", "does not load: ModuleNotFoundError"),

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from semfocus import __version__
-from semfocus.cli import doctor, evaluate, study, tasks, train
+from semfocus.cli import claims, doctor, evaluate, export, report, status, study, tasks, train
 
 app = typer.Typer(
     name="semfocus",
@@ -15,8 +15,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("study")(study.study)
+app.command("status")(status.status)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
+app.command("export")(export.export)
+app.command("claims")(claims.claims)
 app.add_typer(tasks.app, name="tasks")
 app.command("doctor")(doctor.doctor)
 

@@ -1,95 +1,158 @@
-"""semfocus study: a recipe's runs, and a table that compares their curves."""
+"""semfocus study: a recipe's runs, compared."""
 
-import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
-from semfocus.cli.options import DeviceOption, JsonOption, StoreOption, ThreadsOption, writable_store
+from semfocus.cli.options import (
+    DeviceOption,
+    JsonOption,
+    RecipeOption,
+    SetOption,
+    StoreOption,
+    ThreadsOption,
+    parse_setting,
+    writable_store,
+)
+from semfocus.cli.study_options import (
+    PatternsOption,
+    SeedsOption,
+    StopAtOption,
+    TasksOption,
+    command_text,
+    parse_seeds,
+    split_list,
+)
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from semfocus.runs.record import Record
+    from semfocus.recipes.source import Source
+    from semfocus.runs import RunSpec
 
 
 @explains_errors
 def study(
-    name: Annotated[str, typer.Argument(help="A recipe: quick.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE.py",
+            help="A recipe (see --list), or a Python file that defines specs().",
+            show_default=False,
+        ),
+    ] = None,
+    list_recipes: Annotated[bool, typer.Option("--list", help="List the recipes and end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run and how long it would take, and end.")
+    ] = False,
+    settings: SetOption = None,
+    seeds: SeedsOption = None,
+    patterns: PatternsOption = None,
+    tasks: TasksOption = None,
+    stop_at: StopAtOption = None,
     store: StoreOption = None,
+    executor: Annotated[
+        str,
+        typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one)."),
+    ] = "pool",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once (default: one a core).", show_default=False)
+    ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
+    recipe: RecipeOption = None,
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="tensorboard", help="Also log to STORE/tensorboard.", show_default=False),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Where the report goes (default: STORE/NAME.html).", show_default=False),
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train every run of a recipe and compare the learning curves. Finished runs are read, not repeated."""
-    from rich.console import Console
+    """Train every run of a recipe, compare the attentions, write a report.
 
-    from semfocus.cli.progress import progress_observer
-    from semfocus.notation import did_you_mean
-    from semfocus.recipes import RECIPES
-    from semfocus.studies import run_study
+    Finished runs are read, not repeated; after Ctrl-C or a failure the same command continues. Exit code 3: some
+    runs failed or diverged.
 
-    if name not in RECIPES:
-        raise ValueError(f"unknown recipe {name!r}{did_you_mean(name, RECIPES)}; known: {', '.join(RECIPES)}")
-    recipe = RECIPES[name]
-    specs = recipe.specs()
-    numbers = {spec.digest: f"run {number} of {len(specs)}" for number, spec in enumerate(specs, start=1)}
-    records = run_study(
-        specs,
-        writable_store(store),
-        observe=lambda spec: progress_observer(f"{numbers[spec.digest]}: {spec.task} {spec.pattern}", quiet),
-        device=device,
-        threads=threads,
-    )
-    if as_json:
-        typer.echo(json.dumps(records))
+    Example: semfocus study curves --tasks even_pairs --seeds 3
+    """
+    from semfocus.cli.study_list import print_list
+    from semfocus.cli.study_plan import print_plan
+    from semfocus.cli.study_result import show_result
+    from semfocus.cli.study_run import Execution, run_stages
+    from semfocus.recipes.source import open_source
+    from semfocus.runs import open_store
+    from semfocus.studies.executor import usable_cores
+
+    if list_recipes:
+        print_list(as_json)
         return
-    console = Console()
-    console.print(recipe.QUESTION, style="bold")
-    console.print(curve_table(records))
-    for record in records:
-        console.print(verdict(record), highlight=False)
-    console.print("One seed: a picture, not yet a result.", style="dim")
-    unfinished = [record["run"] for record in records if record["state"] != "done"]
-    if unfinished:
-        fail(
-            f"{len(unfinished)} of {len(records)} runs did not succeed: {', '.join(unfinished)}",
-            SOME_RUNS_FAILED,
+    if name is None:
+        raise ValueError("say which recipe: semfocus study NAME, or --list to see all")
+    source = open_source(name, recipe)
+    wanted = None if seeds is None else parse_seeds(seeds)
+    specs = chosen_specs(source, settings or [], wanted, patterns, tasks, stop_at)
+    if dry_run:
+        print_plan(
+            specs,
+            open_store(store),
+            device=device,
+            threads=threads,
+            workers=workers or max(1, usable_cores() // threads),
+            two_stages=source.next_stage is not None,
+            as_json=as_json,
         )
-
-
-def curve_table(records: "list[Record]", num_rows: int = 16) -> "Table":
-    """Training accuracy (held-out in brackets) of each run side by side, at a readable number of epochs."""
-    from rich.table import Table
-
-    table = Table(
-        "epoch", *(record["spec"]["pattern"] for record in records), title="training accuracy (held-out)"
+        return
+    options = [("--seeds", seeds), ("--patterns", patterns), ("--tasks", tasks), ("--stop-at", stop_at)]
+    command = command_text(
+        name, settings=settings or [], options=[*options, ("--recipe", recipe)], store=store
     )
-    last = max((max(record["curve"].get("epoch", []), default=0) for record in records), default=0)
-    step = max(1, -(-last // num_rows))
-    for epoch in sorted({*range(0, last + 1, step), last}):
-        table.add_row(str(epoch), *(_cell(record, epoch) for record in records))
-    return table
+    _refuse_unusable(executor, log, device)
+    execution = Execution(writable_store(store), executor, workers, device, threads, log, quiet)
+    result = run_stages(source, specs, wanted, command, execution)
+    unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
+    if unsuccessful:
+        fail(f"{unsuccessful} of {len(result.records)} runs did not succeed", SOME_RUNS_FAILED)
 
 
-def _cell(record: "Record", epoch: int, width: int = 12) -> str:
-    curve = record["curve"]
-    if epoch not in curve.get("epoch", []):
-        return ""
-    at = curve["epoch"].index(epoch)
-    train, held_out = curve["train_accuracy"][at], curve["held_out_accuracy"][at]
-    bar = "█" * round(train * width)
-    return f"{bar:<{width}} {train:6.1%} ({held_out:.1%})"
+def _refuse_unusable(executor: str, log: str | None, device: str) -> None:
+    """Before anything is written."""
+    from semfocus.training.device import resolve_device
+
+    if executor not in ("serial", "pool", "ray"):
+        raise ValueError(f"executor must be serial, pool or ray, got {executor!r}")
+    if log not in (None, "tensorboard"):
+        raise ValueError(f"log must be 'tensorboard', got {log!r}")
+    resolve_device(device)
 
 
-def verdict(record: "Record") -> str:
-    """One sentence about one run."""
-    pattern, summary = record["spec"]["pattern"], record["summary"]
-    if record["state"] != "done":
-        return f"{pattern} {record['state']}: {record['reason']}"
-    target, reached = summary["target_accuracy"], summary["epochs_to_target"]
-    if reached is None:
-        return f"{pattern} did not reach {target:.0%} training accuracy in {summary['epochs']} epochs."
-    return f"{pattern} reached {target:.0%} training accuracy at epoch {reached} ({summary['seconds_to_target']:.0f} s)."
+def chosen_specs(
+    source: "Source",
+    settings: list[str],
+    seeds: list[int] | None,
+    patterns: str | None,
+    tasks: str | None,
+    stop_at: float | None,
+) -> "list[RunSpec]":
+    """The recipe's specs as the options want them. Seeds of a search are its own: see `run_stages`."""
+    from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
+
+    changes = {".".join(path): value for path, value in map(parse_setting, settings)}
+    if "task" in changes:
+        raise ValueError("the task of a study is chosen with --tasks")
+    if stop_at is not None:
+        changes["training.stop_at"] = stop_at
+    specs = source.specs()
+    if tasks is not None:
+        specs = with_tasks(specs, split_list(tasks, "--tasks"))
+    if patterns is not None:
+        specs = with_patterns(specs, split_list(patterns, "--patterns"))
+    if changes:
+        specs = with_settings(specs, changes)
+    if seeds is not None and source.next_stage is None:
+        specs = with_seeds(specs, seeds)
+    return source.marked(specs)

@@ -1,7 +1,70 @@
-"""Recipes: named lists of specs."""
+"""Recipes: named lists of specs, one file for each figure of the paper and for each question of our own."""
 
-from semfocus.recipes import quick
+from collections.abc import Mapping
+from typing import Protocol
 
-RECIPES = {"quick": quick}
+from semfocus.recipes import (
+    activations,
+    adam,
+    as_released,
+    controls,
+    curves,
+    decay,
+    depth,
+    dispersion,
+    heads,
+    k_sweep,
+    k_sweep_marked_majority,
+    landscape,
+    learning_rate,
+    length,
+    mask_sizes,
+    norm,
+    quick,
+    small,
+    temperature,
+    tuned,
+)
+from semfocus.recipes.short import OnEvenPairs
+from semfocus.runs import RunSpec
 
-__all__ = ["RECIPES"]
+
+class Recipe(Protocol):
+    """A module, or anything with these names. It may also have `next_stage(records)`, see tuned.py."""
+
+    @property
+    def QUESTION(self) -> str: ...
+    @property
+    def FIGURE(self) -> str: ...
+    def specs(self) -> list[RunSpec]: ...
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "quick": quick,
+    "small": small,
+    "curves": curves,
+    "activations": activations,
+    "mask_sizes": mask_sizes,
+    "depth": depth,
+    "depth_short": OnEvenPairs(depth.QUESTION, depth.specs),
+    "heads": heads,
+    "heads_short": OnEvenPairs(heads.QUESTION, heads.specs),
+    "learning_rate": learning_rate,
+    "learning_rate_short": OnEvenPairs(learning_rate.QUESTION, learning_rate.specs),
+    "decay": decay,
+    "decay_short": OnEvenPairs(decay.QUESTION, decay.specs),
+    "adam": adam,
+    "adam_short": OnEvenPairs(adam.QUESTION, adam.specs),
+    "landscape": landscape,
+    "dispersion": dispersion,
+    "controls": controls,
+    "k_sweep": k_sweep,
+    "k_sweep_marked_majority": k_sweep_marked_majority,
+    "temperature": temperature,
+    "tuned": tuned,
+    "length": length,
+    "norm": norm,
+    "as_released": as_released,
+}
+
+__all__ = ["RECIPES", "Recipe"]

@@ -7,9 +7,10 @@ from semfocus.lazy import lazy_exports
 if TYPE_CHECKING:
     from semfocus.runs.directory import RunBusy, RunDirectory
     from semfocus.runs.recipe_file import load_recipe
-    from semfocus.runs.record import result_digest
-    from semfocus.runs.spec import RunSpec, TrainingSettings
+    from semfocus.runs.record import result_digest, study_digest
+    from semfocus.runs.spec import RunSpec
     from semfocus.runs.store import Store, open_store
+    from semfocus.runs.training_settings import TrainingSettings
 
 __all__ = [
     "RunBusy",
@@ -20,6 +21,7 @@ __all__ = [
     "load_recipe",
     "open_store",
     "result_digest",
+    "study_digest",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -29,9 +31,10 @@ __getattr__, __dir__ = lazy_exports(
         "RunDirectory": "semfocus.runs.directory",
         "RunSpec": "semfocus.runs.spec",
         "Store": "semfocus.runs.store",
-        "TrainingSettings": "semfocus.runs.spec",
+        "TrainingSettings": "semfocus.runs.training_settings",
         "load_recipe": "semfocus.runs.recipe_file",
         "open_store": "semfocus.runs.store",
         "result_digest": "semfocus.runs.record",
+        "study_digest": "semfocus.runs.record",
     },
 )

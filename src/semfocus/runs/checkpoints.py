@@ -31,23 +31,33 @@ class DamagedCheckpoint(Exception):
 
 def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int) -> None:
     """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind."""
-    target = parent / f"{kind}-{checkpoint.epoch:06d}"
-    partial = parent / f".{target.name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    digests = {}
+    files, digests = {}, {}
     for group, tensors in checkpoint.groups.items():
         content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
         digests[f"{group}.safetensors"] = hashlib.sha256(content).hexdigest()
-        _write(partial / f"{group}.safetensors", content)
-    _write(partial / _MANIFEST, seal({"epoch": checkpoint.epoch, "files": digests}).encode())
-    sync_directory(partial)
-    if target.exists():  # written by an earlier attempt that reached the same epoch
-        shutil.rmtree(target)
-    os.rename(partial, target)
-    sync_directory(parent)
+        files[f"{group}.safetensors"] = content
+    files[_MANIFEST] = seal({"epoch": checkpoint.epoch, "files": digests}).encode()
+    write_generation(parent / f"{kind}-{checkpoint.epoch:06d}", files)
     for old in _generations(parent, kind)[keep:]:
         shutil.rmtree(old)
+
+
+def write_generation(target: Path, files: dict[str, bytes]) -> None:
+    """Write the files of a checkpoint beside its place, force them to disk, then move them there in one step."""
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        for name, content in files.items():
+            _write(partial / name, content)
+        sync_directory(partial)
+        if target.exists():  # written by an earlier attempt that reached the same epoch
+            shutil.rmtree(target)
+        os.rename(partial, target)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)  # on a full disk, the journal needs the space
+        raise
+    sync_directory(target.parent)
 
 
 def load_newest(parent: Path, kind: str) -> tuple[Checkpoint | None, list[str]]:

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ class DamagedRun(Exception):
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,6 +55,16 @@ class RunDirectory:
                 raise RunBusy(f"run {self.name} is being worked on by another process") from None
             yield
 
+    def remove_leftovers(self) -> None:
+        """Remove what a killed owner was in the middle of writing; only for the present owner."""
+        for path in [*self.path.glob(".*.partial"), *self.checkpoints.glob(".*.partial")]:
+            if path.name.startswith(".spec.json."):
+                continue  # a process that does not own the run may be creating it at this moment
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
     def spec(self) -> dict[str, Any]:
         return self._read_json("spec.json")
 
@@ -76,6 +87,15 @@ class RunDirectory:
 
     def write_record(self, record: dict[str, Any]) -> None:
         self._write_json("record.json", record)
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """What the trained model was found to do on other data; see studies/lengths.py."""
+        if not (self.path / "evaluations.json").exists():
+            return []
+        return list(self._read_json("evaluations.json")["rows"])
+
+    def write_evaluations(self, rows: list[dict[str, Any]]) -> None:
+        self._write_json("evaluations.json", {"rows": rows})
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:

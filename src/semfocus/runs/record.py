@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows
@@ -77,3 +78,9 @@ def _without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_times(each) for key, each in value.items() if "seconds" not in key}
     return value
+
+
+def study_digest(records: Iterable[Record]) -> str:
+    """One number for the results of many runs, in whatever order they come."""
+    digests = sorted((record["run"], result_digest(record)) for record in records)
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:20]

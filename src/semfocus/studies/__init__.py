@@ -1,7 +1,18 @@
 """Studies: many runs, compared."""
 
-from semfocus.runs import RunSpec
-from semfocus.studies.execution import run_study
-from semfocus.studies.grid import grid, put
+from typing import TYPE_CHECKING
 
-__all__ = ["RunSpec", "grid", "put", "run_study"]
+from semfocus.lazy import lazy_exports
+from semfocus.studies.grid import grid, put  # not lazy: the file has the function's name
+from semfocus.studies.watcher import StudyWatcher
+
+if TYPE_CHECKING:
+    from semfocus.runs.spec import RunSpec
+    from semfocus.studies.execution import run_study
+
+__all__ = ["RunSpec", "StudyWatcher", "grid", "put", "run_study"]
+
+# Lazy, so that statistics of records need not wait for torch.
+__getattr__, __dir__ = lazy_exports(
+    __name__, {"RunSpec": "semfocus.runs.spec", "run_study": "semfocus.studies.execution"}
+)

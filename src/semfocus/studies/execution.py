@@ -1,19 +1,109 @@
-"""Running a list of specs, one after the other."""
+"""Running a list of specs: every run once, whatever happens to the others."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
-from semfocus.runs import RunSpec, Store
+from semfocus.mechanisms import Pattern
+from semfocus.runs import RunSpec, Store, open_store
 from semfocus.runs.record import Record
-from semfocus.training import Observer, run
+from semfocus.studies.executor import Executor, Hear, usable_cores
+from semfocus.studies.job import check_recipe
+from semfocus.studies.schedule import JobOptions, Schedule
+from semfocus.studies.watcher import StudyWatcher
+
+ExecutorName = Literal["serial", "pool", "ray"]
 
 
 def run_study(
     specs: Sequence[RunSpec],
-    store: Store,
+    store: Store | str | os.PathLike[str] | None = None,
     *,
-    observe: Callable[[RunSpec], Sequence[Observer]] = lambda spec: (),
+    executor: ExecutorName = "pool",
+    workers: int | None = None,
     device: str = "auto",
     threads: int = 1,
+    attempts: int = 3,
+    watcher: StudyWatcher | None = None,
+    recipe_file: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 10.0,
+    log: Literal["tensorboard"] | None = None,
 ) -> list[Record]:
-    """The records of all specs, in their order; runs that have ended are read, others are continued."""
-    return [run(spec, store, observers=observe(spec), device=device, threads=threads) for spec in specs]
+    """The records of all specs, in their order.
+
+    Runs that have ended are read, others are continued. A run that fails is tried again, `attempts` times in all;
+    then its record has the state `failed`, and the others go on. Several processes may work on one store at once:
+    they share the runs. After Ctrl-C, or on a full disk, the same call continues.
+    """
+    from semfocus.training.device import resolve_device
+
+    at = store if isinstance(store, Store) else open_store(store)
+    for name, value in (("workers", workers), ("threads", threads), ("attempts", attempts)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    _check_recipes(specs, executor, recipe_file)
+    resolve_device(device)
+    watchers = [] if watcher is None else [watcher]
+    if log is not None:
+        watchers.append(_logger(log, at))
+    options = JobOptions(
+        device=device,
+        threads=threads,
+        checkpoint_seconds=checkpoint_seconds,
+        recipe_file=None if recipe_file is None else str(Path(recipe_file).absolute()),
+    )
+    at.path.mkdir(parents=True, exist_ok=True)
+    schedule = Schedule(specs, at, options, attempts, watchers)
+    schedule.run(lambda hear: _executor(executor, hear, workers, threads))
+    return [schedule.records[spec.digest] for spec in specs]
+
+
+def _executor(name: str, hear: Hear, workers: int | None, threads: int) -> Executor:
+    if name == "serial":
+        from semfocus.studies.serial import Serial
+
+        return Serial(hear)
+    if name == "pool":
+        from semfocus.studies.pool import Pool
+
+        return Pool(workers or max(1, usable_cores() // threads), threads, hear)
+    from semfocus.studies.ray_executor import RayExecutor
+
+    return RayExecutor(workers, threads, hear)
+
+
+def _logger(name: str, store: Store) -> StudyWatcher:
+    if name != "tensorboard":
+        raise ValueError(f"log must be 'tensorboard', got {name!r}")
+    from semfocus.studies.tensorboard_log import TensorBoardLog
+
+    return TensorBoardLog(store.path / "tensorboard")
+
+
+def _check_recipes(
+    specs: Sequence[RunSpec], executor: str, recipe_file: str | os.PathLike[str] | None
+) -> None:
+    """What a worker would only find out later, for every run anew."""
+    if executor not in ("serial", "pool", "ray"):
+        raise ValueError(f"executor must be serial, pool or ray, got {executor!r}")
+    for wanted in {spec.recipe for spec in specs if spec.recipe is not None}:
+        if recipe_file is None:
+            raise ValueError(f"the runs use the recipe file of digest {wanted[:12]}: say which it is")
+        check_recipe(Path(recipe_file), wanted)
+    for spec in specs:
+        for value in _values(spec):
+            if executor != "serial" and spec.recipe is None and not _built_in(value):
+                raise ValueError(
+                    f"{value} is defined in {type(value).__module__}, which worker processes do not load: "
+                    "put it in a recipe file and name that file, or use the serial executor"
+                )
+
+
+def _values(spec: RunSpec) -> list[object]:
+    pattern: Pattern = spec.pattern_value
+    return [spec.task_value, pattern, getattr(pattern, "base", pattern)]
+
+
+def _built_in(value: object) -> bool:
+    return type(value).__module__.split(".")[0] == "semfocus"

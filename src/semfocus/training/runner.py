@@ -43,6 +43,7 @@ def run(
         finished = directory.record()  # another process may have ended it meanwhile
         if finished is not None:
             return finished
+        directory.remove_leftovers()
         try:
             return _attempt(spec, directory, list(observers), chosen, checkpoint_seconds)
         except KeyboardInterrupt:
@@ -158,7 +159,7 @@ def _record(
 
 def _note_failure(directory: RunDirectory, error: Exception) -> None:
     try:
-        directory.note("failed", kind=type(error).__name__, reason=str(error))
+        directory.note("failed", kind=type(error).__name__, reason=str(error) or type(error).__name__)
     except Exception:  # a full disk or a corrupt journal: the error itself matters more
         error.add_note(f"(could not be noted in the journal of run {directory.name})")
 

@@ -1,0 +1,47 @@
+"""semfocus claims: what was claimed, by which rule it is judged, and what the runs say."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from semfocus.cli.errors import explains_errors
+from semfocus.cli.options import JsonOption, StoreOption
+
+_STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
+
+
+@explains_errors
+def claims(
+    store: StoreOption = None,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Also say what would support and contradict each.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge each claim of the paper, and our own, by rules that were written before the data.
+
+    Example: semfocus claims --rules
+    """
+    from semfocus.report.claims import judge_all
+    from semfocus.runs import open_store
+    from semfocus.studies.analysis import analyse
+
+    judged = judge_all(analyse(open_store(store).records()))
+    if as_json:
+        typer.echo(json.dumps([asdict(claim) for claim in judged]))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for claim in judged:
+        console.print(f"{claim.verdict:<12} ", style=_STYLE[claim.verdict], end="")
+        console.print(claim.text, markup=False)
+        for line in claim.numbers:
+            console.print(f"             {line}", markup=False, style="dim", soft_wrap=True)
+        if rules:
+            console.print(f"  supported if     {claim.supported_if}", markup=False)
+            console.print(f"  contradicted if  {claim.contradicted_if}", markup=False)
+        if rules or not claim.numbers:
+            console.print(f"             semfocus study {claim.recipe}", markup=False, style="dim")

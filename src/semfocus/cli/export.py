@@ -1,0 +1,36 @@
+"""semfocus export: all runs and all epochs as tables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semfocus.cli.errors import explains_errors
+from semfocus.cli.options import StoreOption
+from semfocus.cli.report import StudyOption
+
+
+@explains_errors
+def export(
+    store: StoreOption = None,
+    kind: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to (default: export in the store).", show_default=False),
+    ] = None,
+    study: StudyOption = None,
+) -> None:
+    """Write two tables: runs (one row a run, with its spec and summary) and curves (one row an epoch).
+
+    Example: semfocus export --format parquet --output tables
+    """
+    from semfocus.cli.report import chosen_runs
+    from semfocus.report.export import export as write
+    from semfocus.runs import open_store
+
+    opened = open_store(store)
+    if not opened.path.is_dir():
+        raise ValueError(f"there is no store at {opened.path} (say --store DIR, or run a study first)")
+    records, _ = chosen_runs(opened, study)
+    for path in write(records, output or opened.path / "export", kind):
+        typer.echo(path)

@@ -1,0 +1,92 @@
+"""semfocus report: what the runs of a store say, as a page, a text or figures."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from semfocus.cli.errors import explains_errors
+from semfocus.cli.options import StoreOption
+
+if TYPE_CHECKING:
+    from semfocus.runs import Store
+    from semfocus.runs.plan import Plan
+
+_FORMATS = ("html", "markdown", "pdf", "svg")
+
+StudyOption = Annotated[
+    str | None, typer.Option(help="Only the runs that this study planned.", show_default=False)
+]
+
+
+@explains_errors
+def report(
+    store: StoreOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write; for pdf and svg a folder (default: report.html, report.md or figures in the store).",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--format", help="html (one page that needs nothing else), markdown, pdf or svg.")
+    ] = "html",
+    study: StudyOption = None,
+) -> None:
+    """Compare the runs of a store: who learned faster, by how much, how sure, and how to run it again.
+
+    Example: semfocus report --study quick --output quick.html
+    """
+    from semfocus.runs import open_store
+
+    if kind not in _FORMATS:
+        raise ValueError(f"--format must be one of {', '.join(_FORMATS)}, got {kind!r}")
+    opened = open_store(store)
+    if not opened.path.is_dir():
+        raise ValueError(f"there is no store at {opened.path} (say --store DIR, or run a study first)")
+    records, plans = chosen_runs(opened, study)
+    for path in _write(records, plans, kind, output, opened.path, study):
+        typer.echo(path)
+
+
+def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
+    """The records and plans of a study, or all."""
+    from semfocus.notation import did_you_mean
+    from semfocus.runs.plan import read_plans
+
+    plans, records = read_plans(opened), opened.records()
+    if study is None:
+        return records, plans
+    own = [plan for plan in plans if plan.name == study]
+    if not own:
+        names = sorted({plan.name for plan in plans})
+        known = f"known: {', '.join(names)}" if names else "it has no plans at all"
+        raise ValueError(
+            f"no study {study!r} in {opened.path}{did_you_mean(study, dict.fromkeys(names))}; {known}"
+        )
+    wanted = {run for plan in own for run in plan.runs}
+    return [record for record in records if record["run"] in wanted], own
+
+
+def _write(
+    records: list[dict[str, Any]],
+    plans: "list[Plan]",
+    kind: str,
+    output: Path | None,
+    folder: Path,
+    study: str | None,
+) -> list[Path]:
+    if kind == "html":
+        from semfocus.report.page import TITLE, write_report
+
+        title = plans[0].question if study is not None else TITLE
+        return [write_report(records, output or folder / "report.html", plans=plans, title=title)]
+    if kind == "markdown":
+        from semfocus.report import write_markdown
+
+        return [write_markdown(records, output or folder / "report.md", plans=plans)]
+    from semfocus.report.paper_figures import write_figures
+    from semfocus.studies.analysis import analyse
+
+    return write_figures(analyse(records), output or folder / "figures", kind)

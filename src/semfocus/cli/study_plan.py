@@ -1,0 +1,108 @@
+"""semfocus study --dry-run: what would run, how large, how long; nothing is written."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from semfocus.runs import RunSpec, Store
+
+_OF_THE_ARM = ("task", "pattern", "model.inverse_temperature", "seed")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed alone."""
+
+    task: str
+    arm: str
+    setting: dict[str, Any]
+    seeds: list[int]
+    ended: int
+    parameters: int
+    epochs: int
+    seconds_a_run: float
+
+
+def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
+    """The runs by what they have in common; `setting` is what else varies in the study."""
+    from semfocus.studies.arms import arm_of
+    from semfocus.studies.calibration import measured_seconds
+    from semfocus.studies.setting import flat
+    from semfocus.training import build_model
+
+    seconds = measured_seconds(specs, device=device, threads=threads)
+    values = {spec.digest: flat(spec.model_dump(mode="json")) for spec in specs}
+    seen: dict[str, set[str]] = {}
+    members: dict[str, list[RunSpec]] = {}
+    for spec in specs:
+        own = values[spec.digest]
+        for key, value in own.items():
+            seen.setdefault(key, set()).add(str(value))
+        members.setdefault(json.dumps(own | {"seed": 0}, sort_keys=True), []).append(spec)
+    varying = [key for key in seen if len(seen[key]) > 1 and key not in _OF_THE_ARM]
+    return [
+        Group(
+            task=group[0].task,
+            arm=arm_of(group[0].model_dump()).label,
+            setting={key: values[group[0].digest][key] for key in sorted(varying)},
+            seeds=[spec.seed for spec in group],
+            ended=sum(store.directory(spec).record() is not None for spec in group),
+            parameters=sum(each.numel() for each in build_model(group[0]).parameters()),
+            epochs=group[0].training.epochs,
+            seconds_a_run=seconds[group[0].digest],
+        )
+        for group in members.values()
+    ]
+
+
+def print_plan(
+    specs: "Sequence[RunSpec]",
+    store: "Store",
+    *,
+    device: str,
+    threads: int,
+    workers: int,
+    two_stages: bool,
+    as_json: bool,
+) -> None:
+    """The groups on standard output, and the time they would take."""
+    groups = plan_groups(specs, store, device, threads)
+    left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
+    ended = sum(group.ended for group in groups)
+    if as_json:
+        found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
+        typer.echo(json.dumps(found | {"groups": [asdict(group) for group in groups]}))
+        return
+    for heading, members in groupby(groups, key=_heading):
+        typer.echo(heading)
+        for group in members:
+            ended_here = f", {group.ended} ended" if group.ended else ""
+            each = f"{group.parameters:,} parameters, {group.epochs} epochs, {duration(group.seconds_a_run)} each"
+            typer.echo(f"  {group.arm:<20} {len(group.seeds):>3} runs{ended_here}, {each}")
+    typer.echo(f"{len(specs)} runs, {ended} of them in {store.path} already; nothing was written.")
+    typer.echo(
+        f"About {duration(left / workers)} with {workers} at once: an estimate from a few steps of each kind of run, "
+        "to the epoch limit; a run that stops at a target ends sooner."
+    )
+    if two_stages:
+        typer.echo("A second stage follows, whose runs depend on the results of these.")
+
+
+def _heading(group: Group) -> str:
+    return ", ".join([group.task, *(f"{key}={value}" for key, value in group.setting.items())])
+
+
+def duration(seconds: float) -> str:
+    """Two digits or so.
+
+    >>> duration(7.2), duration(130), duration(9000)
+    ('7 s', '2.2 min', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:,.1f} h"

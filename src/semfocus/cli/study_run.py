@@ -1,0 +1,107 @@
+"""The stages of a study: each is planned, then run; a second one follows from the results of the first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from semfocus.recipes.source import Source
+    from semfocus.runs import RunSpec, Store
+    from semfocus.runs.plan import Plan
+    from semfocus.runs.record import Record
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How runs are computed; none of it changes their results."""
+
+    store: "Store"
+    executor: str
+    workers: int | None
+    device: str
+    threads: int
+    log: str | None
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """The runs that are reported, and the plans that led to them."""
+
+    source: "Source"
+    command: str
+    specs: "list[RunSpec]"
+    records: "list[Record]"
+    plans: "list[Plan]" = field(default_factory=list)
+
+
+def run_stages(
+    source: "Source",
+    specs: "list[RunSpec]",
+    seeds: Sequence[int] | None,
+    command: str,
+    execution: Execution,
+) -> StudyResult:
+    """Run the specs and, for a recipe in two stages, those that follow from them; only the last are reported."""
+    if source.next_stage is None:
+        plan = _planned(source, source.name, specs, command, execution)
+        return StudyResult(source, command, specs, _run(source, specs, execution), [plan])
+    searched = {spec.seed for spec in specs}
+    if searched & set(seeds or ()):
+        raise ValueError(
+            f"--seeds: {sorted(searched & set(seeds or ()))} are the seeds of the search; report on others"
+        )
+    search = _planned(source, f"{source.name}_search", specs, command, execution)
+    found = _run(source, specs, execution)
+    unusable = [record for record in found if record["state"] not in ("done", "diverged")]
+    if unusable:
+        raise ValueError(
+            f"{len(unusable)} of {len(found)} runs of the search failed, first {unusable[0]['run']}: "
+            f"{unusable[0].get('reason')}"
+        )
+    following = _second_stage(source, found, seeds)
+    if not execution.quiet:
+        typer.echo(f"{source.name}: the search is done, {len(following)} runs to report follow", err=True)
+    plan = _planned(source, source.name, following, command, execution)
+    return StudyResult(source, command, following, _run(source, following, execution), [search, plan])
+
+
+def _second_stage(source: "Source", records: "list[Record]", seeds: Sequence[int] | None) -> "list[RunSpec]":
+    from semfocus.recipes.source import checked_specs
+    from semfocus.studies.selection import with_seeds
+
+    next_stage = source.next_stage
+    assert next_stage is not None
+    following = checked_specs(lambda: next_stage(records), f"{source.name}, second stage")
+    return following if seeds is None else with_seeds(following, seeds)
+
+
+def _planned(
+    source: "Source", name: str, specs: "list[RunSpec]", command: str, execution: Execution
+) -> "Plan":
+    """The plan, written before the first run: `semfocus status` then knows what is to come."""
+    from semfocus.runs.plan import Plan, write_plan
+
+    plan = Plan(name=name, question=source.question, command=command, runs=[spec.digest for spec in specs])
+    write_plan(execution.store, plan)
+    return plan
+
+
+def _run(source: "Source", specs: "list[RunSpec]", execution: Execution) -> "list[Record]":
+    from semfocus.cli.live_table import study_watcher
+    from semfocus.studies import run_study
+
+    with study_watcher(specs, execution.quiet) as watcher:
+        return run_study(
+            specs,
+            execution.store,
+            executor=execution.executor,  # type: ignore[arg-type]  # run_study says what is known
+            workers=execution.workers,
+            device=execution.device,
+            threads=execution.threads,
+            watcher=watcher,
+            recipe_file=source.file if any(spec.recipe for spec in specs) else None,
+            log=execution.log,  # type: ignore[arg-type]
+        )

@@ -1,0 +1,34 @@
+"""The arms that recipes compare: patterns, some of them at a higher inverse temperature."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from semfocus.runs import RunSpec
+from semfocus.runs.paper_settings import PAPER_SEEDS
+from semfocus.studies import grid
+from semfocus.studies.arm_text import read_arm
+
+#: full attention, sharper full attention, fixed patterns, heavy hitters
+ARMS = ("full", "full x4", "full x10", "banded(5)", "block_local(5)", "banded(5)+G1", "top_k(5)")
+#: one of each kind, for recipes that vary something else as well
+FEW_ARMS = ("full", "full x4", "banded(5)", "top_k(5)")
+#: the paper's ablations compare two; sharper full attention is the baseline that the paper lacks
+ABLATION_ARMS = ("full", "full x4", "top_k(5)")
+
+
+def compare(
+    base: Mapping[str, Any],
+    arms: Sequence[str],
+    seeds: Sequence[int] = PAPER_SEEDS,
+    **axes: Sequence[Any],
+) -> list[RunSpec]:
+    """Every arm on every seed and combination of the axes, all arms of a seed next to each other.
+
+    A study that is stopped halfway has then compared something.
+    """
+    columns = []
+    for arm in arms:
+        pattern, factor = read_arm(arm)
+        sharpness = {} if factor is None else {"model__inverse_temperature": [factor]}
+        columns.append(grid(base, **axes, **sharpness, pattern=[pattern], seed=seeds))
+    return [spec for row in zip(*columns, strict=True) for spec in row]

@@ -1,0 +1,100 @@
+"""From what a user names, a recipe or a Python file, to the study it describes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from semfocus.mechanisms import Pattern, WithGlobals
+from semfocus.notation import did_you_mean
+from semfocus.recipes import RECIPES, Recipe
+from semfocus.runs import RunSpec, load_recipe
+from semfocus.runs.record import Record
+from semfocus.studies.grid import refuse_repeats
+from semfocus.studies.selection import changed
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recipe with its name and, if it or its patterns and tasks come from a user's file, that file."""
+
+    name: str
+    recipe: Recipe | ModuleType
+    file: Path | None = None
+    digest: str | None = None
+    module: ModuleType | None = None
+
+    @property
+    def question(self) -> str:
+        return str(getattr(self.recipe, "QUESTION", f"What do the runs of {self.name} show?"))
+
+    @property
+    def next_stage(self) -> Callable[[Sequence[Record]], list[RunSpec]] | None:
+        """The runs that follow from the records of the first ones, for recipes in two stages."""
+        return getattr(self.recipe, "next_stage", None)
+
+    @property
+    def own_settings(self) -> tuple[str, ...]:
+        """Fields that may differ between the arms of one comparison."""
+        return tuple(getattr(self.recipe, "OWN_SETTINGS", ()))
+
+    @property
+    def evaluates_lengths(self) -> bool:
+        return bool(getattr(self.recipe, "EVALUATE_LENGTHS", False))
+
+    def specs(self) -> list[RunSpec]:
+        """The recipe's own list, made sure to be one."""
+        return checked_specs(self.recipe.specs, self.name)
+
+    def marked(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        """The specs with the digest of the user's file in all of them, if any uses a class of that file."""
+        if not any(_uses(spec, self.module) for spec in specs):
+            return list(specs)
+        return [changed(spec, {"recipe": self.digest}) for spec in specs]
+
+
+def open_source(name: str, recipe_file: Path | None = None) -> Source:
+    """A recipe by its name (with `recipe_file` for patterns and tasks of one's own), or `FILE.py` with `specs()`."""
+    if name.endswith(".py"):
+        if recipe_file is not None:
+            raise ValueError(f"{name} is itself the recipe file: leave --recipe out")
+        module, digest = load_recipe(Path(name))
+        if not callable(getattr(module, "specs", None)):
+            raise ValueError(f"{name} must define specs(), which returns a list of RunSpec")
+        return Source(Path(name).stem, module, Path(name), digest, module)
+    if name not in RECIPES:
+        raise ValueError(
+            f"unknown recipe {name!r}{did_you_mean(name, RECIPES)}; "
+            f"known: {', '.join(RECIPES)}; or a Python file, FILE.py"
+        )
+    if recipe_file is None:
+        return Source(name, RECIPES[name])
+    module, digest = load_recipe(recipe_file)
+    return Source(name, RECIPES[name], recipe_file, digest, module)
+
+
+def checked_specs(make: Callable[[], Any], name: str) -> list[RunSpec]:
+    """What `make` returns, if it is a list of different specs."""
+    try:
+        specs = make()
+    except (AttributeError, KeyError, NameError, TypeError) as error:
+        raise ValueError(f"the specs of {name} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(specs, list) or not all(isinstance(spec, RunSpec) for spec in specs):
+        raise ValueError(f"the specs of {name} must be a list of RunSpec, got {_what(specs)}")
+    if not specs:
+        raise ValueError(f"{name} has no runs")
+    refuse_repeats(specs)
+    return specs
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, list):
+        return next(f"a list with {each!r:.80}" for each in value if not isinstance(each, RunSpec))
+    return f"{value!r:.80}"
+
+
+def _uses(spec: RunSpec, module: ModuleType | None) -> bool:
+    pattern: Pattern = spec.pattern_value
+    values = [spec.task_value, pattern.base if isinstance(pattern, WithGlobals) else pattern]
+    return module is not None and any(type(value).__module__ == module.__name__ for value in values)

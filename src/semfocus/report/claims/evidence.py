@@ -1,0 +1,135 @@
+"""What rules look at: races between two arms on the same seeds, one comparison a task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from semfocus.report.texts import shortened
+from semfocus.report.wording import setting_text
+from semfocus.studies.tables import speedup_text
+
+if TYPE_CHECKING:
+    from semfocus.studies.analysis import ArmSummary, TaskSummary
+    from semfocus.studies.statistics.speedup import Speedup, Time
+
+#: fewer pairs of seeds than this decide nothing
+FEWEST_PAIRS = 5
+#: fewer tasks than this decide nothing about "tasks"
+FEWEST_TASKS = 4
+#: a speedup whose whole interval lies below this is no gain worth the name
+NO_GAIN = 1.1
+
+HOW_COUNTED = (
+    f"Counted are tasks with at least {FEWEST_PAIRS} pairs of seeds; a gain is a speedup whose 95 % interval lies above 1, "
+    f"no gain one whose interval lies below {NO_GAIN}, a loss one whose interval lies below 1."
+)
+
+
+@dataclass(frozen=True)
+class RaceResult:
+    """One arm against another on one task at one setting."""
+
+    summary: "TaskSummary"
+    arm: str
+    base: str
+    speedup: "Speedup"
+    what: str = ""
+
+    @property
+    def gain(self) -> bool:
+        return self.speedup.low is not None and self.speedup.low > 1
+
+    @property
+    def no_gain(self) -> bool:
+        return not self.gain and self.speedup.high is not None and self.speedup.high < NO_GAIN
+
+    @property
+    def loss(self) -> bool:
+        return self.speedup.high is not None and self.speedup.high < 1
+
+    @property
+    def enough(self) -> bool:
+        return self.speedup.num_pairs >= FEWEST_PAIRS
+
+    def __str__(self) -> str:
+        verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
+        verdict = verdict if self.enough else "too few pairs"
+        comparison = self.summary.comparison
+        where = shortened(setting_text(comparison.setting), 120)
+        what = f" {self.what}" if self.what else ""
+        return (
+            f"{shortened(comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
+            f"{speedup_text(self.speedup)}, {self.speedup.num_pairs} pairs: {verdict} ({where})"
+        )
+
+
+def arm_named(summary: "TaskSummary", label: str) -> "ArmSummary | None":
+    """The arm of that label, if the comparison has it."""
+    return next((arm for arm in summary.arms if arm.label == label), None)
+
+
+def race(summary: "TaskSummary", label: str, base: str = "full", held_out: bool = False) -> RaceResult | None:
+    """One arm against another; None unless both were run on a common seed."""
+    first, second = arm_named(summary, base), arm_named(summary, label)
+    if first is None or second is None:
+        return None
+    result = race_of_times(
+        summary,
+        label,
+        base,
+        first.held_out_times if held_out else first.times,
+        second.held_out_times if held_out else second.times,
+        "to held-out accuracy" if held_out else "",
+    )
+    return result if result.speedup.num_pairs else None
+
+
+def race_of_times(
+    summary: "TaskSummary",
+    label: str,
+    base: str,
+    base_times: Mapping[int, "Time"],
+    arm_times: Mapping[int, "Time"],
+    what: str = "",
+) -> RaceResult:
+    """A race between any two sets of times by seed."""
+    from semfocus.studies.statistics.speedup import paired_speedup
+
+    return RaceResult(summary, label, base, paired_speedup(base_times, arm_times), what)
+
+
+def one_a_task(
+    summaries: Sequence["TaskSummary"], label: str, base: str = "full", held_out: bool = False
+) -> list[RaceResult]:
+    """For every task the race with the most pairs; of equal ones the nearest to the paper's setting.
+
+    The choice looks at numbers of seeds and at settings, never at results.
+    """
+    best: dict[str, RaceResult] = {}
+    for summary in summaries:
+        found = race(summary, label, base, held_out)
+        if found is None:
+            continue
+        task = summary.comparison.task
+        if task not in best or _weight(found) > _weight(best[task]):
+            best[task] = found
+    return list(best.values())
+
+
+def _weight(found: RaceResult) -> tuple[int, int]:
+    return found.speedup.num_pairs, -len(found.summary.comparison.setting)
+
+
+def trained(arm: "ArmSummary | None") -> bool:
+    """Whether at least half of the seeds reached the training target."""
+    return arm is not None and arm.total > 0 and 2 * arm.reached >= arm.total
+
+
+def lines(results: Sequence[Any]) -> list[str]:
+    """The numbers of a finding."""
+    return [str(result) for result in results]
+
+
+def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:
+    """More than half."""
+    return 2 * len(part) > len(whole)

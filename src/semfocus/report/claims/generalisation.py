@@ -1,0 +1,127 @@
+"""Claims about accuracy on held-out data at the end of training."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from semfocus.report.claims.claim import Claim, Finding, decide
+from semfocus.report.claims.convergence import HEAVY_HITTERS, PAPER
+from semfocus.report.claims.evidence import FEWEST_PAIRS, FEWEST_TASKS, arm_named, lines, majority, trained
+from semfocus.report.texts import shortened
+
+if TYPE_CHECKING:
+    from semfocus.studies.analysis import ArmSummary, TaskSummary
+
+#: differences in accuracy below this do not count as worse
+MARGIN = 0.02
+#: how far from guessing an accuracy may be and still be called guessing
+NEAR_CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over seeds with its 95 % interval, and what it is the mean of."""
+
+    what: str
+    value: float
+    low: float
+    high: float
+    num: int
+
+    def __str__(self) -> str:
+        values = f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+        return f"{self.what}: {values} points, {self.num} seeds"
+
+
+def mean_of(what: str, values: Sequence[float]) -> Mean | None:
+    """A mean with a t interval; None for fewer than two values."""
+    from semfocus.studies.statistics.student import t_factor
+
+    if len(values) < 2:
+        return None
+    middle = fmean(values)
+    error = t_factor(len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    return Mean(what, middle, middle - error, middle + error, len(values))
+
+
+def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") -> Mean | None:
+    """Last held-out accuracy of an arm minus that of another, paired by seed."""
+    first, second = arm_named(summary, base), arm_named(summary, label)
+    if first is None or second is None:
+        return None
+    ours, theirs = _last(second), _last(first)
+    what = f"{shortened(summary.comparison.task, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
+    return mean_of(what, [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
+
+
+def _last(arm: "ArmSummary") -> dict[int, float]:
+    return dict(zip(arm.ended_seeds, arm.last_held_out, strict=True))
+
+
+def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
+    """For every task the difference with the most seeds, of equal ones the nearest to the paper's setting."""
+    best: dict[str, tuple[tuple[int, int], Mean]] = {}
+    for summary in summaries:
+        found = held_out_difference(summary, label)
+        if found is not None:
+            weight = (found.num, -len(summary.comparison.setting))
+            task = summary.comparison.task
+            if task not in best or weight > best[task][0]:
+                best[task] = (weight, found)
+    return [found for _, found in best.values()]
+
+
+def _as_well(summaries: Sequence["TaskSummary"]) -> Finding:
+    found = differences(summaries, HEAVY_HITTERS)
+    counted = [each for each in found if each.num >= FEWEST_PAIRS]
+    enough = len(counted) >= FEWEST_TASKS
+    as_well = [each for each in counted if each.low > -MARGIN]
+    worse = [each for each in counted if each.high < -MARGIN]
+    return decide(
+        enough and majority(as_well, counted) and not worse, enough and majority(worse, counted), lines(found)
+    )
+
+
+def _parity(summaries: Sequence["TaskSummary"]) -> Finding:
+    """Among comparisons where both learned the training data; otherwise chance says nothing about generalisation."""
+    means = []
+    for summary in summaries:
+        arms = [arm_named(summary, "full"), arm_named(summary, HEAVY_HITTERS)]
+        if summary.comparison.task != "parity" or not all(trained(arm) for arm in arms):
+            continue
+        for arm in arms:
+            if arm is not None and len(arm.last_held_out) >= FEWEST_PAIRS:
+                mean = mean_of(f"parity: last held-out accuracy of {arm.label}", arm.last_held_out)
+                means += [mean] if mean else []
+    near = [each for each in means if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
+    return decide(
+        len(means) >= 2 and len(near) == len(means),
+        any(each.low > 0.5 + NEAR_CHANCE for each in means),
+        lines(means),
+    )
+
+
+CLAIMS = (
+    Claim(
+        "top_k_generalises",
+        "In the end top_k generalises as well as full attention, or better.",
+        PAPER,
+        "curves",
+        f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
+        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none.",
+        f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
+        _as_well,
+    ),
+    Claim(
+        "parity_generalises_for_neither",
+        "On parity neither full attention nor top_k generalises, although both learn the training data.",
+        "Ram et al. 2025, failure signatures",
+        "curves",
+        f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "
+        f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both.",
+        f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",
+        _parity,
+    ),
+)

@@ -1,0 +1,75 @@
+"""Learning curves of one task: medians with quartile bands, and every seed for the arm one points at."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from semfocus.report.palette import Ink
+from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
+from semfocus.report.spread import spread
+from semfocus.report.svg import Point, path
+
+
+def curve_figure(
+    title: str, arms: Mapping[str, Sequence[Record]], column: str, inks: Mapping[str, Ink], target: float
+) -> Markup | None:
+    """The panel of one quantity; None if no run has an epoch yet."""
+    everything = [record for records in arms.values() for record in records]
+    grid = epoch_grid(everything)
+    sampled = {label: sample(records, column, grid) for label, records in arms.items()}
+    values = [value for arm in sampled.values() for _, row in arm.seeds for value in row if value is not None]
+    if not values:
+        return None
+    labelled = len(sampled) <= MOST_LABELS
+    panel = Panel(
+        title,
+        "curves",
+        last_epoch=grid[-1],
+        low=min(0.9, math.floor(10 * min(values)) / 10),
+        right=94.0 if labelled else 12.0,
+    )
+    panel.level(
+        target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
+    )
+    for label, arm in reversed(sampled.items()):  # the first ones end on top
+        _draw(panel, label, arm, grid, inks[label])
+    if labelled:
+        _name_ends(panel, sampled, inks)
+    return panel.drawing.markup()
+
+
+def _draw(panel: Panel, label: str, arm: Sampled, grid: Sequence[int], ink: Ink) -> None:
+    def points(values: Values) -> list[Point | None]:
+        return [
+            None if value is None else panel.place(epoch, value)
+            for epoch, value in zip(grid, values, strict=True)
+        ]
+
+    with panel.drawing.group(css_class=f"arm {ink.css_class}", data_arm=ink.number, data_name=label):
+        panel.drawing.add("path", css_class="band", d=_band(points(arm.lower), points(arm.upper)))
+        for seed, values in arm.seeds:
+            line = path(points(values))
+            if line:
+                panel.drawing.add("path", css_class="seed", d=line, data_seed=seed)
+        panel.drawing.add("path", css_class="median", d=path(points(arm.median)), tip=label)
+
+
+def _band(lower: Sequence[Point | None], upper: Sequence[Point | None]) -> str:
+    there = [pair for pair in zip(lower, upper, strict=True) if pair[0] is not None]
+    if not there:
+        return ""
+    below, above = [pair[0] for pair in there], [pair[1] for pair in there]
+    return path([*above, *reversed(below)]) + "z"
+
+
+def _name_ends(panel: Panel, sampled: Mapping[str, Sampled], inks: Mapping[str, Ink]) -> None:
+    ends = {
+        label: panel.y(last)
+        for label, arm in sampled.items()
+        if (last := next((value for value in reversed(arm.median) if value is not None), None)) is not None
+    }
+    places = spread(list(ends.values()), 12.5, TOP, HEIGHT - BOTTOM)
+    for (label, y), place in zip(ends.items(), places, strict=True):
+        panel.end_label(label, inks[label].css_class, y, place)

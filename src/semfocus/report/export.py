@@ -1,0 +1,121 @@
+"""All numbers as two tables: one row a run, and one row an epoch."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semfocus.studies.arms import arm_of
+from semfocus.studies.setting import flat
+
+if TYPE_CHECKING:
+    import polars
+
+FORMATS = ("csv", "parquet")
+#: of a record, what is not a number of the run itself
+_ELSEWHERE = ("curve", "spec", "run", "state", "reason")
+
+
+def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
+    """Write `runs` and `curves` into the folder; return their paths."""
+    if kind not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
+    known = list(records)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, frame in (("runs", runs_table(known)), ("curves", curves_table(known))):
+        path = folder / f"{name}.{kind}"
+        partial = path.with_name(f".{path.name}.partial")  # a reader never sees half a table
+        if kind == "csv":
+            _harmless(frame).write_csv(partial, quote_style="non_numeric")
+        else:
+            frame.write_parquet(partial)
+        partial.replace(path)
+        paths.append(path)
+    return paths
+
+
+def _harmless(frame: "polars.DataFrame") -> "polars.DataFrame":
+    """An apostrophe before texts that a spreadsheet would compute; Parquet has them as they are."""
+    import polars
+
+    text = polars.col(polars.String)
+    return frame.with_columns(
+        polars.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep()
+    )
+
+
+def runs_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """One row a run: its identity, its spec, its summary and its environment, nested names joined by dots."""
+    return _frame([_run_row(record) for record in records], ("run", "state", "reason", "arm", "group"))
+
+
+def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """One row an epoch of a run; `run` joins it to the table of runs."""
+    rows = []
+    for record in records:
+        curve = record.get("curve") or {}
+        spec = record.get("spec") or {}
+        for place in range(len(curve.get("epoch", []))):
+            named = {
+                "run": record.get("run"),
+                "task": spec.get("task"),
+                **_arm(spec),
+                "seed": spec.get("seed"),
+            }
+            rows.append({**named, **{key: values[place] for key, values in curve.items()}})
+    return _frame(rows, ("run", "task", "arm", "group", "seed", "epoch"))
+
+
+def _run_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    spec = record.get("spec") or {}
+    row = {key: record.get(key) for key in ("run", "state", "reason")} | _arm(spec)
+    row |= {f"spec.{key}": value for key, value in flat(spec).items()}
+    return row | flat({key: value for key, value in record.items() if key not in _ELSEWHERE})
+
+
+def _arm(spec: Mapping[str, Any]) -> dict[str, Any]:
+    if "task" not in spec:
+        return {"arm": None, "group": None}
+    arm = arm_of(spec)
+    return {"arm": arm.label, "group": arm.group}
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> "polars.DataFrame":
+    """Columns of one type each: numbers stay numbers, what is mixed becomes text, lists become JSON."""
+    import polars
+
+    names = list(dict.fromkeys([*first, *(key for row in rows for key in row)]))
+    return polars.DataFrame({name: _column([row.get(name) for row in rows]) for name in names}, strict=False)
+
+
+def _column(values: Sequence[Any]) -> "polars.Series":
+    import polars
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int}:
+        small = all(abs(value) < 2**63 for value in values if value is not None)
+        return polars.Series(values, dtype=polars.Int64) if kinds and small else _texts(values)
+    if kinds <= {int, float}:
+        return polars.Series(
+            [None if value is None else float(value) for value in values], dtype=polars.Float64
+        )
+    if kinds == {bool}:
+        return polars.Series(values, dtype=polars.Boolean)
+    return _texts(values)
+
+
+def _texts(values: Sequence[Any]) -> "polars.Series":
+    import polars
+
+    return polars.Series([_text(value) for value in values], dtype=polars.String)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be written

@@ -1,0 +1,117 @@
+"""The report as Markdown text: the same sentences and tables, for a repository or an issue."""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semfocus.durable import write_durably
+from semfocus.report.claims import judge_all
+from semfocus.report.overview import headline, primary, scores
+from semfocus.report.repeating import study_commands
+from semfocus.report.tables import TaskTable, task_table
+from semfocus.report.texts import shortened, visible
+from semfocus.report.wording import setting_text
+
+if TYPE_CHECKING:
+    from semfocus.runs.plan import Plan
+    from semfocus.studies.analysis import TaskSummary
+
+
+def write_markdown(
+    records: Iterable[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    *,
+    plans: Sequence["Plan"] = (),
+    apart_from: Collection[str] = (),
+) -> Path:
+    """Write the text and return its path."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(target, report_text(records, plans=plans, apart_from=apart_from).encode())
+    return target
+
+
+def report_text(
+    records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"] = (), apart_from: Collection[str] = ()
+) -> str:
+    """The whole report as text."""
+    from semfocus.studies.analysis import analyse
+
+    known = [dict(record) for record in records]
+    summaries = analyse(known, apart_from=apart_from)
+    main = primary(summaries)
+    parts = ["# Which attention learns faster?", f"{len(known)} runs."]
+    if len(main) > 1:
+        parts += [plain(sentence) for sentence in headline(scores(main), len(main))]
+    for summary in summaries:
+        parts += _comparison(summary, plans)
+    parts += ["## Claims", _claims(summaries)]
+    troubled = [record for record in known if record.get("state") != "done"]
+    if troubled:
+        parts += ["## Runs that are not done", _troubled(troubled)]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(text: object) -> str:
+    """A user's text in one line, with nothing in it that Markdown or HTML would read as markup."""
+    line = " ".join(visible(text).split())
+    return re.sub(r"([\\`*_{}\[\]<>#|!~$&])", r"\\\1", line)
+
+
+def _code(text: object) -> str:
+    """The text as code; a fence longer than any run of backticks inside cannot be closed by it."""
+    line = " ".join(visible(text).split())
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
+    comparison = summary.comparison
+    runs = [str(record.get("run")) for records in comparison.arms.values() for record in records]
+    parts = [
+        f"## {plain(shortened(comparison.task, 80))}",
+        plain(summary.sentence),
+        f"Setting: {plain(setting_text(comparison.setting))}.",
+        _table(task_table(summary)),
+    ]
+    parts += [f"Note: {plain(note)}" for note in summary.notes]
+    return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs))]
+
+
+def _table(table: TaskTable) -> str:
+    rows = [
+        [row.label, *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells)]
+        for row in table.rows
+    ]
+    return rows_as_markdown(["attention", *table.columns], rows)
+
+
+def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    """A pipe table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell if cell == '---' else plain(cell) for cell in line)} |" for line in lines
+    )
+
+
+def _claims(summaries: Sequence["TaskSummary"]) -> str:
+    judged = judge_all(summaries)
+    return rows_as_markdown(
+        ["claim", "verdict", "numbers", "recipe"],
+        [
+            [claim.text, claim.verdict, "; ".join(claim.numbers) or "no runs", claim.recipe]
+            for claim in judged
+        ],
+    )
+
+
+def _troubled(records: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for record in records:
+        spec = record.get("spec") or {}
+        what = [spec.get(key, "-") for key in ("task", "pattern", "seed")]
+        rows.append([record.get("run", "-"), record.get("state", "-"), *what, record.get("reason") or "-"])
+    return rows_as_markdown(["run", "state", "task", "pattern", "seed", "reason"], rows)

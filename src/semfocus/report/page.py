@@ -1,0 +1,167 @@
+"""The report as one HTML page that needs nothing but itself."""
+
+import base64
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from semfocus import __version__
+from semfocus.durable import write_durably
+from semfocus.report.forest_figure import forest_figures
+from semfocus.report.overview import arm_groups, forest_lines, headline, primary, scores
+from semfocus.report.palette import inks, stylesheet
+from semfocus.report.robustness import sweep_lines, sweeps
+from semfocus.report.texts import listed, shortened, visible
+from semfocus.report.views import comparison_view
+from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.studies.arms import arm_of
+from semfocus.studies.tables import EXPLANATION
+from semfocus.studies.wording import p_value, percent
+
+if TYPE_CHECKING:
+    from semfocus.runs.plan import Plan
+    from semfocus.studies.analysis import TaskSummary
+
+TITLE = "Which attention learns faster?"
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    records: Iterable[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    *,
+    plans: Sequence["Plan"] = (),
+    title: str = TITLE,
+    apart_from: Collection[str] = (),
+) -> Path:
+    """Write the page and return its path; `apart_from` is that of `semfocus.studies.analysis.analyse`."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(target, report_page(records, plans=plans, title=title, apart_from=apart_from).encode())
+    return target
+
+
+def report_page(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    plans: Sequence["Plan"] = (),
+    title: str = TITLE,
+    apart_from: Collection[str] = (),
+) -> str:
+    """The page as text."""
+    from semfocus.report.claims import judge_all
+    from semfocus.studies.analysis import analyse
+
+    known = [dict(record) for record in records]
+    summaries = analyse(known, apart_from=apart_from)
+    groups = arm_groups(summaries)
+    chosen = inks(groups)
+    main = primary(summaries)
+    numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
+    views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
+    scored = scores(main)
+    lines = forest_lines(main, chosen)
+    script = (_TEMPLATES / "script.js").read_text()
+    return (
+        _environment()
+        .get_template("page")
+        .render(
+            title=title,
+            version=__version__,
+            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            style=Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen.values())),
+            script=Markup(script),
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            num_runs=len(known),
+            states=Counter(str(record.get("state")) for record in known),
+            main=[views[id(each)] for each in main],
+            others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
+            scores=scored,
+            headline=headline(scored, len(main)) if len(main) > 1 else [],
+            inks=chosen,
+            forest=forest_figures("Speedup over full attention", lines) if lines else None,
+            sweeps=[
+                (sweep, forest_figures(f"Speedup by {sweep.key}", sweep_lines(sweep, chosen)))
+                for sweep in sweeps(summaries)
+                if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
+            ],
+            claims=sorted(judge_all(summaries), key=lambda claim: claim.verdict == "undecided"),
+            troubled=_troubled(known),
+            plans=plans,
+            environments=_environments(known),
+            explanation=EXPLANATION,
+            certainty=_certainty(main),
+            targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
+        )
+    )
+
+
+def _environment() -> Environment:
+    """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
+
+    def harmless(value: Any) -> Any:
+        # a number and its percent sign stay on one line
+        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+
+    sources = {name: (_TEMPLATES / f"{name}.html").read_text() for name in ("page", "comparison")}
+    from jinja2 import DictLoader
+
+    environment = Environment(
+        loader=DictLoader(sources),
+        autoescape=True,
+        finalize=harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "short": shortened,
+        "percent": _accuracy,
+        "value": value_text,
+        "setting": setting_text,
+        "listed": listed,
+    }
+    return environment
+
+
+def _accuracy(share: float | None) -> str:
+    return UNKNOWN if share is None else percent(share)
+
+
+def _troubled(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str]]:
+    """Runs that are not done, the worst first, each with the name of its arm."""
+    order = {"corrupt": 0, "failed": 1, "diverged": 2}
+    found = sorted(
+        (record for record in records if record.get("state") != "done"),
+        key=lambda record: (order.get(str(record.get("state")), 3), str(record.get("run"))),
+    )
+    return [(record, arm_of(record["spec"]).label if record.get("spec") else UNKNOWN) for record in found]
+
+
+def _environments(records: Sequence[Mapping[str, Any]]) -> list[tuple[dict[str, str], int]]:
+    """Where the runs were computed, with how many runs each; times and hosts do not tell two apart."""
+    from semfocus.studies.setting import flat
+
+    counted: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for record in records:
+        facts = flat(record.get("environment") or {})
+        counted[tuple((key, str(value)) for key, value in facts.items() if key not in ("time", "host"))] += 1
+    return [(dict(facts), count) for facts, count in counted.most_common() if facts]
+
+
+def _certainty(summaries: Sequence["TaskSummary"]) -> list[tuple[int, str]]:
+    """How small a p value can be, by the number of pairs, for the numbers that occur."""
+    found = {
+        arm.speedup.num_pairs: arm.smallest_p
+        for each in summaries
+        for arm in each.arms
+        if arm.speedup and arm.smallest_p is not None
+    }
+    return [(pairs, p_value(least)) for pairs, least in sorted(found.items())]

@@ -1,0 +1,53 @@
+"""One colour and one dash pattern for every arm: the hue says its group, shade and dashes which of the group it is."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+#: hues that people with any common colour blindness tell apart (after Okabe and Ito), darkened for white paper;
+#: each is a pair: on a light and on a dark background
+HUES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "baseline": (("#3b4148", "#d7dce1"),),
+    "input-dependent": (("#0068a8", "#4db2f2"), ("#3f8fd0", "#9ad3fa"), ("#00406b", "#1f8fd6")),
+    "input-agnostic": (("#c94f00", "#ff9147"), ("#b97f00", "#f2c14e"), ("#8a2f00", "#e0662a")),
+    "sharper full attention": (("#00805d", "#35cfa3"), ("#5b8c00", "#b4dd6c"), ("#00513b", "#119c78")),
+    "control": (("#9c3d8b", "#e58bd3"), ("#c0699f", "#f5b8e2"), ("#652457", "#b65fa5")),
+}
+_OTHERS = (("#6b7280", "#a3acb8"), ("#8c8375", "#c4b8a5"))
+DASHES = ("", "6 3", "2 2.5", "8 3 2 3")
+
+
+@dataclass(frozen=True)
+class Ink:
+    """How one arm is drawn in every figure."""
+
+    number: int
+    light: str
+    dark: str
+    dash: str
+
+    @property
+    def css_class(self) -> str:
+        return f"arm{self.number}"
+
+
+def inks(groups: Mapping[str, str]) -> dict[str, Ink]:
+    """An ink for every arm label, given its group; the order of the labels decides, so it must be the same everywhere."""
+    taken: dict[str, int] = {}
+    found = {}
+    for number, (label, group) in enumerate(groups.items()):
+        place = taken.get(group, 0)
+        taken[group] = place + 1
+        hues = HUES.get(group, _OTHERS)
+        light, dark = hues[place % len(hues)]
+        found[label] = Ink(number, light, dark, DASHES[place % len(DASHES)])
+    return found
+
+
+def stylesheet(chosen: Iterable[Ink]) -> str:
+    """CSS classes that carry the inks, for both backgrounds."""
+    inked = list(chosen)
+    light = "".join(f".{ink.css_class}{{--ink:{ink.light};--dash:{ink.dash or 'none'}}}" for ink in inked)
+    dark = "".join(f".{ink.css_class}{{--ink:{ink.dark}}}" for ink in inked)
+    nested = dark.replace(".arm", ":root:not([data-theme=light]) .arm")
+    forced = dark.replace(".arm", ":root[data-theme=dark] .arm")
+    return f"{light}@media screen and (prefers-color-scheme:dark){{{nested}}}@media screen{{{forced}}}"

@@ -1,0 +1,81 @@
+"""The frame of a small figure with epochs to the right and a share upwards."""
+
+from semfocus.report.scales import Linear
+from semfocus.report.svg import Drawing, Point
+from semfocus.report.texts import shortened
+
+WIDTH, HEIGHT = 380.0, 262.0
+#: with more arms than this, names beside the lines would not fit; the legend names them
+MOST_LABELS = 14
+TOP, BOTTOM, LEFT = 26.0, 36.0, 42.0
+
+
+class Panel:
+    """Axes, grid and title; figures add their lines through `place`."""
+
+    def __init__(
+        self,
+        title: str,
+        css_class: str,
+        *,
+        last_epoch: int,
+        low: float,
+        high: float = 1.0,
+        right: float = 12.0,
+    ) -> None:
+        self.x = Linear(0, max(1, last_epoch), LEFT, WIDTH - right)
+        self.y = Linear(low, high, HEIGHT - BOTTOM, TOP)
+        self.drawing = Drawing(
+            WIDTH,
+            HEIGHT,
+            title,
+            f"panel {css_class}",
+            data_x0=self.x.start,
+            data_x1=self.x.end,
+            data_last=max(1, last_epoch),
+            data_y0=self.y.start,
+            data_y1=self.y.end,
+            data_low=str(low),
+            data_high=str(high),
+        )
+        self.drawing.add("text", title, css_class="panel-title", x=LEFT - 30, y=13.0)
+        self._axes()
+
+    def _axes(self) -> None:
+        for value in self.y.ticks(5):
+            y = self.y(value)
+            self.drawing.add("line", css_class="grid", x1=self.x.start, x2=self.x.end, y1=y, y2=y)
+            self.drawing.add(
+                "text", f"{100 * value:.0f}%", css_class="tick", x=LEFT - 5, y=y + 3.6, text_anchor="end"
+            )
+        for value in self.x.ticks(5):
+            x = self.x(value)
+            self.drawing.add("line", css_class="axis", x1=x, x2=x, y1=self.y.start, y2=self.y.start + 4)
+            self.drawing.add(
+                "text", f"{value:g}", css_class="tick", x=x, y=self.y.start + 15, text_anchor="middle"
+            )
+        self.drawing.add(
+            "line", css_class="axis", x1=self.x.start, x2=self.x.end, y1=self.y.start, y2=self.y.start
+        )
+        middle = (self.x.start + self.x.end) / 2
+        self.drawing.add("text", "epoch", css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle")
+
+    def place(self, epoch: float, value: float) -> Point:
+        return self.x(epoch), self.y(value)
+
+    def level(self, value: float, label: str) -> None:
+        """A horizontal line that means something, such as the target."""
+        y = self.y(value)
+        self.drawing.add("line", css_class="target", x1=self.x.start, x2=self.x.end, y1=y, y2=y)
+        self.drawing.add(
+            "text", label, css_class="target-label", x=self.x.end - 2, y=y + 11, text_anchor="end"
+        )
+
+    def end_label(self, label: str, css_class: str, y_line: float, y_text: float) -> None:
+        """The name of a line at its right end, joined to it by a thin leader."""
+        x = self.x.end
+        shown = shortened(label, 15)
+        self.drawing.add(
+            "path", css_class=f"leader {css_class}", d=f"M{x:.1f} {y_line:.1f}L{x + 7:.1f} {y_text:.1f}"
+        )
+        self.drawing.add("text", shown, css_class=f"end-label {css_class}", x=x + 9, y=y_text + 3.5)

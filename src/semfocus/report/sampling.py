@@ -1,0 +1,84 @@
+"""Curves of many seeds on one grid of at most some 200 epochs, with their median and quartiles."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Record = Mapping[str, Any]
+Values = list[float | None]
+
+#: more points than this on a curve are not seen, and would make the page heavy
+MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One quantity of one arm: a row of values for each seed, and the quartiles over seeds, on common epochs."""
+
+    seeds: list[tuple[object, Values]]
+    median: Values
+    lower: Values
+    upper: Values
+
+
+def epoch_grid(records: Sequence[Record], most: int = MOST_POINTS) -> list[int]:
+    """Epochs from 0 to the last one that any run reached, evenly thinned; the last one stays."""
+    last = max((max(_epochs(record), default=0) for record in records), default=0)
+    step = max(1, math.ceil((last + 1) / (most - 1)))
+    grid = list(range(0, last + 1, step))
+    return grid if grid[-1] == last else [*grid, last]
+
+
+def sample(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampled:
+    """The quantity of every run on the grid. Quartiles are given where at least half of the runs have a value.
+
+    A run that was stopped at its target keeps its last value, or the median would be that of the slow seeds only.
+    """
+    rows = [(record.get("spec", {}).get("seed"), _on_grid(record, column, grid)) for record in records]
+    lower, median, upper = [], [], []
+    for place in range(len(grid)):
+        there = sorted(value for _, row in rows if (value := row[place]) is not None)
+        enough = bool(there) and 2 * len(there) >= len(rows)
+        lower.append(_quantile(there, 0.25) if enough else None)
+        median.append(_quantile(there, 0.5) if enough else None)
+        upper.append(_quantile(there, 0.75) if enough else None)
+    return Sampled(rows, median, lower, upper)
+
+
+def stopped_at_target(record: Record) -> bool:
+    """Whether the run ended early on purpose."""
+    training = record.get("spec", {}).get("training", {})
+    return (
+        record.get("state") == "done"
+        and training.get("stop_at") is not None
+        and max(_epochs(record), default=0) < training.get("epochs", 0)
+    )
+
+
+def _epochs(record: Record) -> list[int]:
+    return record.get("curve", {}).get("epoch", [])
+
+
+def _on_grid(record: Record, column: str, grid: Sequence[int]) -> Values:
+    known = dict(zip(_epochs(record), record.get("curve", {}).get(column, []), strict=False))
+    row: Values = [_finite(known.get(epoch)) for epoch in grid]
+    if known and stopped_at_target(record):
+        last = max(known)
+        row = [
+            _finite(known[last]) if epoch > last else value for epoch, value in zip(grid, row, strict=True)
+        ]
+    return row
+
+
+def _finite(value: Any) -> float | None:
+    usable = isinstance(value, int | float) and math.isfinite(value)
+    return float(value) if usable else None
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Linear between the two nearest values, as numpy does by default."""
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -1,0 +1,80 @@
+"""The table of one task: every arm in a row, in words that the page and the Markdown text share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from semfocus.report.wording import UNKNOWN
+from semfocus.studies.tables import speedup_text, summary_rows
+from semfocus.studies.wording import number, p_value, percent
+
+if TYPE_CHECKING:
+    from semfocus.studies.analysis import ArmSummary, TaskSummary
+    from semfocus.studies.statistics import Speedup, Time
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, and in smaller letters what stands behind it."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm: its name, its group, and a cell for each column."""
+
+    label: str
+    group: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class TaskTable:
+    """Column titles after the arm's name, and rows."""
+
+    columns: Sequence[str]
+    rows: Sequence[ArmRow]
+
+
+def task_table(summary: "TaskSummary") -> TaskTable:
+    """Epochs, speedup, certainty, seconds, generalisation; all seeds shown."""
+    columns = [
+        f"epochs to {percent(summary.target)} training accuracy",
+        f"speedup over {summary.baseline}",
+        "reached",
+        "seconds to target",
+        f"epochs to {percent(summary.held_out_target)} held-out",
+        "last held-out accuracy",
+        "train - held-out",
+    ]
+    rows = zip(summary.arms, summary_rows(summary), strict=True)
+    return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm, texts)) for arm, texts in rows])
+
+
+def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:
+    return [
+        Cell(texts["epochs"] or UNKNOWN, " ".join(_time(arm.times[seed]) for seed in sorted(arm.times))),
+        Cell(texts["speedup"] or UNKNOWN, _certainty(arm)),
+        Cell(texts["reached"], f"100 %: {texts['perfect']}"),
+        Cell(texts["seconds"] or UNKNOWN, _faster(arm.seconds_speedup)),
+        Cell(texts["held_out_epochs"] or UNKNOWN, _faster(arm.held_out_speedup)),
+        Cell(texts["last_held_out"] or UNKNOWN, " ".join(f"{100 * each:.1f}" for each in arm.last_held_out)),
+        Cell(texts["gap"] or UNKNOWN),
+    ]
+
+
+def _certainty(arm: "ArmSummary") -> str:
+    """`p 0.0625, Holm 0.312, smallest possible 0.0625`."""
+    if arm.p is None or arm.p_holm is None or arm.smallest_p is None:
+        return ""
+    return f"p {p_value(arm.p)}, Holm {p_value(arm.p_holm)}; smallest possible {p_value(arm.smallest_p)}"
+
+
+def _time(time: "Time") -> str:
+    return number(time.value) if time.reached else f">{number(time.value)}"
+
+
+def _faster(speedup: "Speedup | None") -> str:
+    return "" if speedup is None or speedup.ratio is None else f"speedup {speedup_text(speedup)}"

@@ -1,0 +1,131 @@
+"""What the page's template needs of each comparison, with its figures drawn."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from semfocus.report.curve_figure import curve_figure
+from semfocus.report.overview import side
+from semfocus.report.palette import Ink
+from semfocus.report.repeating import study_commands, train_command
+from semfocus.report.sampling import epoch_grid
+from semfocus.report.survival_figure import Steps, survival_figure
+from semfocus.report.tables import TaskTable, task_table
+from semfocus.report.wording import setting_text
+from semfocus.studies.tables import speedup_text
+from semfocus.studies.wording import percent, seeds
+
+if TYPE_CHECKING:
+    from semfocus.runs.plan import Plan
+    from semfocus.studies.analysis import ArmSummary, TaskSummary
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """One task at one setting."""
+
+    anchor: str
+    task: str
+    setting: str
+    sentence: str
+    winner: tuple[str, Ink, str] | None
+    raced: bool
+    facts: list[str]
+    notes: list[str]
+    table: TaskTable
+    legend: list[tuple[str, str, Ink]]
+    figures: list[Markup]
+    commands: list[str]
+    runs: list[tuple[str, Mapping[str, Any], str]]
+    spec: dict[str, Any]
+
+
+def comparison_view(
+    number: int, summary: "TaskSummary", inks: Mapping[str, Ink], plans: Sequence["Plan"]
+) -> ComparisonView:
+    """Everything about one comparison."""
+    comparison = summary.comparison
+    records = [(label, record) for label, own in comparison.arms.items() for record in own]
+    return ComparisonView(
+        anchor=f"comparison-{number}",
+        task=comparison.task,
+        setting=setting_text(comparison.setting),
+        sentence=summary.sentence,
+        winner=_winner(summary, inks),
+        raced=any(arm.speedup and arm.speedup.num_pairs > 1 for arm in summary.arms),
+        facts=_facts(summary),
+        notes=list(summary.notes),
+        table=task_table(summary),
+        legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
+        figures=_figures(summary, inks),
+        commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
+        runs=[(label, record, train_command(comparison, record)) for label, record in records],
+        spec=_shared_spec([record["spec"] for _, record in records]),
+    )
+
+
+def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> tuple[str, Ink, str] | None:
+    """The arm with the largest speedup of those whose interval lies above 1, if there is one."""
+    ahead = [(arm, arm.speedup) for arm in summary.arms if arm.speedup and side(arm.speedup) == "faster"]
+    if not ahead:
+        return None
+    arm, speedup = max(ahead, key=lambda each: each[1].ratio or 0.0)
+    return arm.label, inks[arm.label], speedup_text(speedup)
+
+
+def _facts(summary: "TaskSummary") -> list[str]:
+    records = [record for own in summary.comparison.arms.values() for record in own]
+    num_seeds = len({record["spec"].get("seed") for record in records})
+    states = Counter(str(record.get("state")) for record in records)
+    stops = {record["spec"].get("training", {}).get("stop_at") for record in records}
+    facts = [seeds(num_seeds), f"{len(records)} run{'' if len(records) == 1 else 's'}"]
+    facts += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
+    if stops <= {None}:
+        facts.append("no early stop")
+    else:
+        where = ", ".join(percent(stop) for stop in sorted(stop for stop in stops if stop is not None))
+        facts.append(f"stopped early, at {where} training accuracy")
+    return facts
+
+
+def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
+    arms = summary.comparison.arms
+    figures = [
+        curve_figure("training accuracy", arms, "train_accuracy", inks, summary.target),
+        curve_figure("held-out accuracy", arms, "held_out_accuracy", inks, summary.held_out_target),
+        survival_figure(
+            f"seeds not yet at {percent(summary.target)} training accuracy",
+            {arm.label: steps for arm in summary.arms if (steps := _steps(arm)) is not None},
+            inks,
+            epoch_grid([record for records in arms.values() for record in records])[-1],
+        ),
+    ]
+    return [figure for figure in figures if figure is not None]
+
+
+def _steps(arm: "ArmSummary") -> Steps | None:
+    from semfocus.studies.statistics.survival import kaplan_meier
+
+    times = list(arm.times.values())
+    if not times:
+        return None
+    curve = kaplan_meier([time.value for time in times], [time.reached for time in times])
+    return Steps(
+        times=list(curve.times),
+        left=list(curve.survival),
+        low=list(curve.low),
+        high=list(curve.high),
+        censored=[time.value for time in times if not time.reached],
+        end=max(time.value for time in times),
+    )
+
+
+def _shared_spec(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The values that all runs of the comparison have in common, flat."""
+    from semfocus.studies.setting import flat
+
+    first, *others = [flat(spec) for spec in specs]
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}

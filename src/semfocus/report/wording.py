@@ -1,0 +1,33 @@
+"""How settings and ratios are written in figures; the numbers of a comparison are worded by `semfocus.studies.tables`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+UNKNOWN = "-"
+
+
+def times(ratio: float) -> str:
+    """A ratio on an axis or at a dot.
+
+    >>> times(8.333), times(1.04), times(0.5)
+    ('8.3x', '1.04x', '0.5x')
+    """
+    if ratio != 1 and 0.8 < ratio < 1.25:
+        return f"{ratio:.2f}x"
+    return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"
+
+
+def setting_text(setting: Mapping[str, Any]) -> str:
+    """`blocks 2, length 16, ...`: what differs from the paper's setting, or that nothing does."""
+    if not setting:
+        return "the paper's setting"
+    return "other than the paper's: " + ", ".join(
+        f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items()
+    )
+
+
+def value_text(value: Any) -> str:
+    """One value of a setting."""
+    if isinstance(value, list | tuple):
+        return " to ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

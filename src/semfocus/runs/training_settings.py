@@ -1,0 +1,41 @@
+"""The training settings of a run, readable without torch."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from semfocus.settings import GroupFactors, Settings
+
+SpecLength = Annotated[
+    int | tuple[int, int],
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
+
+
+class TrainingSettings(Settings):
+    """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code."""
+
+    length: SpecLength
+    num_train: int = Field(5000, ge=1)
+    num_held_out: int = Field(2000, ge=1)
+    epochs: int = Field(ge=0)
+    batch_size: int = Field(25, ge=1)
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    learning_rate: float = Field(gt=0)
+    learning_rate_decay: float = Field(gt=0, le=1)
+    learning_rate_scale: GroupFactors = GroupFactors()
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    clip_norm: float | None = Field(0.5, gt=0)
+    stop_at: float | None = Field(None, gt=0, le=1)
+    drop_samples_per_epoch: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _leaves_samples(self) -> "TrainingSettings":
+        if self.drop_samples_per_epoch >= self.num_train:
+            raise ValueError(
+                f"drop_samples_per_epoch must be below num_train, got {self.drop_samples_per_epoch}"
+            )
+        if self.optimiser == "adam" and self.momentum:
+            raise ValueError("momentum belongs to optimiser='sgd'")
+        return self

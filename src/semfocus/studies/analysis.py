@@ -1,0 +1,150 @@
+"""From records to answers: for each comparison, each arm against the baseline."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from semfocus.studies.arms import BASELINE, Comparison, Record, comparisons
+from semfocus.studies.notes import notes_on
+from semfocus.studies.sentence import sentence_on
+from semfocus.studies.statistics import (
+    Estimate,
+    Time,
+    holm,
+    median_time,
+    paired_speedup,
+    restricted_mean,
+    sign_flip_p,
+    smallest_p,
+)
+from semfocus.studies.summaries import ArmSummary, Race, TaskSummary
+from semfocus.studies.times import Clock, longest_look, time_to
+
+__all__ = ["ArmSummary", "TaskSummary", "analyse"]
+
+Times = dict[int, Time]
+_ENDED = ("done", "diverged")
+
+
+def analyse(
+    records: Iterable[Record],
+    *,
+    target: float = 0.95,
+    held_out_target: float = 0.95,
+    baseline: str = BASELINE,
+    apart_from: Collection[str] = (),
+) -> list[TaskSummary]:
+    """A summary for each comparison; `apart_from` is that of `comparisons`."""
+    for name, value in (("target", target), ("held_out_target", held_out_target)):
+        if not 0 < value <= 1:
+            raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
+    return [
+        _summary(comparison, target, held_out_target, baseline)
+        for comparison in comparisons(records, apart_from=apart_from)
+    ]
+
+
+def _summary(comparison: Comparison, target: float, held_out_target: float, baseline: str) -> TaskSummary:
+    epochs = _times(comparison, "train_accuracy", target, "epochs")
+    seconds = _times(comparison, "train_accuracy", target, "seconds")
+    held_out = _times(comparison, "held_out_accuracy", held_out_target, "epochs")
+    races = [_races(times, baseline) for times in (epochs, seconds, held_out)]
+    horizon = longest_look([record for records in comparison.arms.values() for record in records], "epochs")
+    arms = [
+        _arm(
+            label,
+            comparison,
+            (epochs[label], seconds[label], held_out[label]),
+            [race[label] for race in races],
+            horizon,
+        )
+        for label in comparison.arms
+    ]
+    return TaskSummary(
+        comparison=comparison,
+        target=target,
+        held_out_target=held_out_target,
+        baseline=baseline,
+        arms=arms,
+        sentence=sentence_on(comparison.task, arms, baseline, target),
+        notes=notes_on(comparison, baseline),
+    )
+
+
+def _times(comparison: Comparison, column: str, target: float, clock: Clock) -> dict[str, Times]:
+    horizon = longest_look([record for records in comparison.arms.values() for record in records], clock)
+    return {
+        label: {record["spec"]["seed"]: time_to(record, column, target, clock, horizon) for record in records}
+        for label, records in comparison.arms.items()
+    }
+
+
+def _races(times: Mapping[str, Times], baseline: str) -> dict[str, Race]:
+    """Every arm against the baseline, with Holm's correction over all arms that have a p."""
+    if baseline not in times:
+        return {label: Race() for label in times}
+    speedups = {
+        label: paired_speedup(times[baseline], arm) for label, arm in times.items() if label != baseline
+    }
+    p_values = {label: sign_flip_p(speedup.logs) for label, speedup in speedups.items() if speedup.pairs}
+    adjusted = holm(p_values)
+    return {label: Race(speedups.get(label), p_values.get(label), adjusted.get(label)) for label in times}
+
+
+def _arm(
+    label: str,
+    comparison: Comparison,
+    times: tuple[Times, Times, Times],
+    races: Sequence[Race],
+    horizon: float,
+) -> ArmSummary:
+    records = comparison.arms[label]
+    curves = [record.get("curve") or {} for record in records]
+    ended = [
+        record for record in records if record.get("state") in _ENDED and record.get("curve", {}).get("epoch")
+    ]
+    last = [{key: values[-1] for key, values in record["curve"].items()} for record in ended]
+    epochs, seconds, held_out = times
+    race, seconds_race, held_out_race = races
+    perfect = sum(max(curve.get("train_accuracy", []), default=0.0) >= 1 for curve in curves)
+    return ArmSummary(
+        label=label,
+        group=comparison.groups[label],
+        seeds=[record["spec"]["seed"] for record in records],
+        states=dict(sorted(Counter(record.get("state", "unknown") for record in records).items())),
+        total=len(records),
+        reached=sum(time.reached for time in epochs.values()),
+        share_perfect=perfect / len(records),
+        epochs_to_target=_median(epochs),
+        mean_epochs=_mean(epochs, horizon),
+        seconds_to_target=_median(seconds),
+        epochs_to_held_out=_median(held_out),
+        times=epochs,
+        seconds=seconds,
+        held_out_times=held_out,
+        ended_seeds=[record["spec"]["seed"] for record in ended],
+        last_held_out=[row["held_out_accuracy"] for row in last],
+        gap=[row["train_accuracy"] - row["held_out_accuracy"] for row in last],
+        loss_gap=[row["held_out_loss"] - row["train_loss"] for row in last],
+        speedup=race.speedup,
+        p=race.p,
+        p_holm=race.p_holm,
+        smallest_p=smallest_p(race.speedup.num_pairs) if race.speedup and race.speedup.pairs else None,
+        seconds_speedup=seconds_race.speedup,
+        seconds_p=seconds_race.p,
+        seconds_p_holm=seconds_race.p_holm,
+        held_out_speedup=held_out_race.speedup,
+        held_out_p=held_out_race.p,
+        held_out_p_holm=held_out_race.p_holm,
+    )
+
+
+def _median(times: Times) -> Estimate:
+    return median_time([time.value for time in times.values()], [time.reached for time in times.values()])
+
+
+def _mean(times: Times, horizon: float) -> Estimate:
+    if horizon <= 0:  # nobody was looked at after the untrained model
+        return Estimate(None, None, None)
+    return restricted_mean(
+        [time.value for time in times.values()], [time.reached for time in times.values()], horizon
+    )

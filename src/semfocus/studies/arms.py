@@ -1,0 +1,141 @@
+"""Arms and comparisons: which runs are held against which."""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from semfocus.studies.setting import Setting, flat, unlike_the_paper
+
+Record = dict[str, Any]
+
+BASELINE = "full"
+#: between a pattern and its inverse temperature in a label
+SHARPENED = " ×"  # noqa: RUF001
+GROUPS = (
+    "baseline",
+    "input-dependent",
+    "input-agnostic",
+    "sharper full attention",
+    "control",
+    "user-defined",
+)
+
+# A record is read without torch, so patterns are known here by name; a test compares with their families.
+_GROUP_OF_PATTERN = {
+    "top_k": "input-dependent",
+    "top_p": "input-dependent",
+    "banded": "input-agnostic",
+    "block_local": "input-agnostic",
+    "bottom_k": "control",
+    "random": "control",
+}
+#: what tells two arms of one comparison apart, and two runs of one arm
+_WITHIN_A_COMPARISON = ("task", "pattern", "seed", "model.inverse_temperature")
+#: of two records of one run, the one that says more
+_MOST_FINISHED_FIRST = ("done", "diverged", "failed", "interrupted", "unfinished", "running")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison: a pattern at an inverse temperature."""
+
+    label: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs that differ in pattern, inverse temperature and seed alone."""
+
+    task: str
+    setting: Setting
+    arms: dict[str, list[Record]]
+    groups: dict[str, str]
+    #: what else differs between arms, where the caller allowed it: label -> flat key -> value
+    arm_settings: dict[str, Setting] = field(default_factory=dict)
+
+
+def arm_of(spec: Mapping[str, Any]) -> Arm:
+    """The arm that a record's spec belongs to.
+
+    >>> arm_of({"pattern": "banded(5)+G1"}), arm_of({"pattern": "full", "model": {"inverse_temperature": 4.0}})
+    (Arm(label='banded(5)+G1', group='input-agnostic'), Arm(label='full ×4', group='sharper full attention'))
+    """
+    pattern = str(spec.get("pattern", BASELINE))
+    temperature = float(spec.get("model", {}).get("inverse_temperature", 1.0))
+    label = pattern if temperature == 1 else f"{pattern}{SHARPENED}{temperature:g}"
+    return Arm(label, _group_of(pattern, temperature))
+
+
+def _group_of(pattern: str, temperature: float) -> str:
+    if pattern == "full":
+        if temperature == 1:
+            return "baseline"
+        return "sharper full attention" if temperature > 1 else "control"
+    name = re.split(r"[(+]", pattern, maxsplit=1)[0].strip()
+    if name == "full":  # with global tokens: what the tokens alone do
+        return "control"
+    return _GROUP_OF_PATTERN.get(name, "user-defined")
+
+
+def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) -> list[Comparison]:
+    """One for each task and setting; the paper's setting first, then by how much differs from it.
+
+    `apart_from` names flat keys ("training.learning_rate") that may differ between arms as well, for
+    studies that give each arm its own. Records without a readable spec belong to no comparison.
+    """
+    sharing: dict[str, list[tuple[Setting, Record]]] = {}
+    for record in records:
+        spec = flat(record.get("spec") or {})
+        if "task" in spec:
+            shared = {key: spec[key] for key in spec if key not in {*_WITHIN_A_COMPARISON, *apart_from}}
+            key = json.dumps([spec["task"], shared], sort_keys=True)
+            sharing.setdefault(key, []).append((spec, record))
+    found = [_comparison(members, apart_from) for members in sharing.values()]
+    return sorted(found, key=lambda each: (each.task, len(each.setting), json.dumps(each.setting)))
+
+
+def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[str]) -> Comparison:
+    task = members[0][0]["task"]
+    runs: dict[Arm, dict[int, Record]] = {}
+    own: dict[Arm, Setting] = {}
+    for spec, record in members:
+        arm = arm_of(record["spec"])
+        chosen = {key: spec[key] for key in sorted(apart_from) if key in spec}
+        if own.setdefault(arm, chosen) != chosen:
+            raise ValueError(
+                f"{task}, {arm.label}: runs with {own[arm]} and with {chosen}; give the runs of one setting an arm"
+            )
+        seeds = runs.setdefault(arm, {})
+        seeds[spec["seed"]] = min(seeds.get(spec["seed"], record), record, key=_rank)
+    ordered = sorted(runs, key=_order)
+    setting = {
+        key: value
+        for key, value in unlike_the_paper(task, members[0][0]).items()
+        if key not in {*_WITHIN_A_COMPARISON, *apart_from}
+    }
+    return Comparison(
+        task=task,
+        setting=setting,
+        arms={arm.label: [runs[arm][seed] for seed in sorted(runs[arm])] for arm in ordered},
+        groups={arm.label: arm.group for arm in ordered},
+        arm_settings={arm.label: own[arm] for arm in ordered} if apart_from else {},
+    )
+
+
+def _rank(record: Record) -> tuple[int, int, str]:
+    """Small for the record that says most about its run; the text decides between equals, whatever the order."""
+    state = record.get("state", "")
+    known = _MOST_FINISHED_FIRST
+    place = known.index(state) if state in known else len(known)
+    return place, -len(record.get("curve", {}).get("epoch", [])), json.dumps(record, sort_keys=True)
+
+
+def _order(arm: Arm) -> tuple[int, list[tuple[int, float, str]]]:
+    """By group, then by label, with numbers in labels as numbers: ×4 before ×10."""
+    words = re.split(r"(\d+(?:\.\d+)?)", arm.label)
+    return GROUPS.index(arm.group), [
+        (1, float(word), "") if number % 2 else (0, 0.0, word) for number, word in enumerate(words)
+    ]

@@ -1,0 +1,101 @@
+"""One run as a job for any process: what it is asked in plain values, and what it answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from semfocus.runs import RunBusy, RunSpec, Store, load_recipe
+from semfocus.runs.directory import DamagedRun
+from semfocus.runs.journal import CorruptJournal
+from semfocus.training import EpochResult, Observer, run
+
+#: `event` is started, epoch (with the row), ended, busy (another process has the run), or failed
+Message = dict[str, Any]
+Tell = Callable[[Message], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Plain values only, so that a job can be sent as JSON; `run` is the digest of the spec."""
+
+    run: str
+    spec: dict[str, Any]
+    store: str
+    device: str
+    threads: int
+    checkpoint_seconds: float
+    recipe_file: str | None
+
+
+def perform(job: Job, tell: Tell, observers: Sequence[Observer] = ()) -> None:
+    """Do the job; whatever goes wrong with it becomes a message, apart from Ctrl-C."""
+    try:
+        spec = spec_of(job)
+    except (ValueError, OSError) as error:
+        tell(failure(error, again=False))
+        return
+    try:
+        run(
+            spec,
+            Store(Path(job.store)),
+            observers=[Teller(tell), *observers],
+            device=job.device,
+            threads=job.threads,
+            checkpoint_seconds=job.checkpoint_seconds,
+        )
+    except RunBusy:
+        tell({"event": "busy"})
+    except (DamagedRun, CorruptJournal) as error:
+        tell(failure(error, again=False))
+    except Exception as error:
+        tell(failure(error, again=True))
+    else:
+        tell({"event": "ended"})
+
+
+def spec_of(job: Job) -> RunSpec:
+    """The spec, after loading the recipe file that it names by its digest."""
+    wanted = job.spec["recipe"]
+    if wanted is not None:
+        if job.recipe_file is None:
+            raise ValueError(f"run {job.run} needs the recipe file of digest {wanted[:12]}")
+        check_recipe(Path(job.recipe_file), wanted)
+    spec = RunSpec(**job.spec)
+    if spec.digest != job.run:
+        raise ValueError(f"run {job.run} is {spec.digest} here: another version of semfocus?")
+    return spec
+
+
+def check_recipe(path: Path, wanted: str) -> None:
+    """Load a recipe file, which must be the one that the spec was made with."""
+    found = load_recipe(path)[1]
+    if found != wanted:
+        raise ValueError(
+            f"the recipe file {path} has digest {found[:12]}, the runs were specified with {wanted[:12]}"
+        )
+
+
+def failure(error: Exception, *, again: bool) -> Message:
+    """The message about an error; `again` says whether another attempt may help."""
+    return {
+        "event": "failed",
+        "kind": type(error).__name__,
+        "reason": str(error) or type(error).__name__,
+        "errno": getattr(error, "errno", None),
+        "file": str(getattr(error, "filename", None) or ""),
+        "again": again,
+    }
+
+
+class Teller(Observer):
+    """Turns what happens in training into messages."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def run_started(self, first_epoch: int, last_epoch: int) -> None:
+        self.tell({"event": "started"})
+
+    def epoch_ended(self, result: EpochResult) -> None:
+        self.tell({"event": "epoch", "row": asdict(result)})

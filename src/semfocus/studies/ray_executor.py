@@ -1,0 +1,162 @@
+"""Jobs on a Ray cluster: this process holds the runs and writes the store, workers send what they computed."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from semfocus.runs import RunBusy, RunDirectory
+from semfocus.runs.transfer import pack, unpack
+from semfocus.studies.executor import Hear, usable_cores
+from semfocus.studies.job import Job, Message, failure
+from semfocus.studies.pool import PATIENCE
+from semfocus.studies.ray_worker import RayWorker, RemoteJob
+
+
+class Place:
+    """One actor, the job it has, and the answer that is awaited from it."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+        self.answer = actor.next_messages.remote()
+        self.job: Job | None = None
+        self.directory: RunDirectory | None = None
+        self.ownership = ExitStack()
+
+    def release(self) -> None:
+        """The job is over: let go of its run."""
+        self.job = self.directory = None
+        self.ownership.close()
+
+
+class RayExecutor:
+    """A cluster that is already known or named by RAY_ADDRESS, else one on this machine for as long as the study."""
+
+    def __init__(self, workers: int | None, threads: int, hear: Hear) -> None:
+        self.ray = _import_ray()
+        self.hear = hear
+        self.connected_here = _connect(self.ray, workers or max(1, usable_cores() // threads), threads)
+        cores = int(self.ray.cluster_resources().get("CPU", 1))
+        self.size = workers or max(1, cores // threads)
+        # Actors are not started again by Ray: how often a run is tried is our own decision.
+        self.Actor = self.ray.remote(num_cpus=threads, max_restarts=0, max_task_retries=0, max_concurrency=2)(
+            RayWorker
+        )
+        self.places: list[Place] = []
+        self.refused: list[tuple[str, Message]] = []
+
+    def free(self) -> int:
+        return self.size - sum(place.job is not None for place in self.places) - len(self.refused)
+
+    def start(self, job: Job) -> None:
+        directory = RunDirectory(Path(job.store) / job.run)
+        directory.create(job.spec)
+        ownership = ExitStack()
+        try:
+            ownership.enter_context(directory.owned())
+        except RunBusy:
+            self.refused.append((job.run, {"event": "busy"}))
+            return
+        directory.remove_leftovers()
+        if directory.record() is not None:  # another process may have ended it meanwhile
+            ownership.close()
+            self.refused.append((job.run, {"event": "ended"}))
+            return
+        try:
+            source = None if job.recipe_file is None else Path(job.recipe_file).read_bytes()
+        except OSError as error:
+            ownership.close()
+            self.refused.append((job.run, failure(error, again=False)))
+            return
+        place = next((place for place in self.places if place.job is None), None) or self._hire()
+        place.job, place.directory, place.ownership = job, directory, ownership
+        place.actor.perform.remote(RemoteJob(job, pack(directory), source))
+
+    def _hire(self) -> Place:
+        place = Place(self.Actor.remote())
+        self.places.append(place)
+        return place
+
+    def wait(self, seconds: float) -> None:
+        refused, self.refused = self.refused, []
+        for run, message in refused:
+            self.hear(run, message)
+        answers = {place.answer: place for place in self.places}
+        if refused or not answers:
+            return
+        ready, _ = self.ray.wait(list(answers), timeout=max(seconds, 0.0), num_returns=1)
+        for answer in ready:
+            self._listen(answers[answer])
+
+    def _listen(self, place: Place) -> None:
+        try:
+            messages = self.ray.get(place.answer)
+        except self.ray.exceptions.RayActorError as error:
+            self._dismiss(place, f"Ray worker ended: {' '.join(str(error).split())[:200]}")
+            return
+        place.answer = place.actor.next_messages.remote()
+        for message in messages:
+            self._pass_on(place, message)
+
+    def _pass_on(self, place: Place, message: Message) -> None:
+        """Files first: whoever hears that a run has ended will read its record."""
+        assert place.job is not None
+        assert place.directory is not None
+        run, event = place.job.run, message["event"]
+        if "parcel" in message:
+            unpack(place.directory, message.pop("parcel"))
+        if event not in ("started", "epoch", "saved"):
+            place.release()
+        if event == "failed":
+            message["errno"] = None  # a full disk of one node does not concern the others
+        if event != "saved":
+            self.hear(run, message)
+
+    def _dismiss(self, place: Place, how: str) -> None:
+        self.places.remove(place)
+        job = place.job
+        place.release()
+        if job is not None:
+            self.hear(job.run, {"event": "failed", "kind": "killed", "reason": how, "again": True})
+
+    def stop(self) -> None:
+        for place in self.places:
+            place.actor.interrupt.remote()
+        patient_until = time.monotonic() + PATIENCE
+        while any(place.job is not None for place in self.places) and time.monotonic() < patient_until:
+            self.wait(0.5)
+
+    def close(self) -> None:
+        for place in self.places:
+            self.ray.kill(place.actor)
+            place.release()
+        if self.connected_here:
+            self.ray.shutdown()
+
+
+def _import_ray() -> Any:
+    # Ray reports to its makers unless told not to; semfocus makes no network call that nobody asked for.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise ValueError(
+            "the Ray executor needs Ray: pip install 'semfocus[ray]' (or pip install ray)"
+        ) from None
+    return ray
+
+
+def _connect(ray: Any, workers: int, threads: int) -> bool:
+    """Join the cluster there is, or start one; whether this is our own connection."""
+    if ray.is_initialized():
+        return False
+    named = os.environ.get("RAY_ADDRESS")
+    try:
+        ray.init(address=named or "auto", logging_level="ERROR")
+    except ConnectionError as error:
+        if named:  # whoever names a cluster does not want the work done here
+            raise ValueError(f"no Ray cluster answers at RAY_ADDRESS={named}: {error}") from None
+        ray.init(address="local", num_cpus=workers * threads, include_dashboard=False, logging_level="ERROR")
+    return True

@@ -1,0 +1,85 @@
+"""What a Ray worker does: train in a folder of its own, and send home what the run directory gains."""
+
+import queue
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semfocus.runs import RunDirectory
+from semfocus.runs.transfer import Parcel, pack, unpack
+from semfocus.studies.job import Job, Message, failure, perform
+from semfocus.training import EpochResult, Observer
+
+
+@dataclass(frozen=True)
+class RemoteJob:
+    """A job with the files it starts from; the recipe file travels as its source."""
+
+    job: Job
+    parcel: Parcel
+    recipe_source: bytes | None
+
+
+class RayWorker:
+    """An actor with two threads: one does the jobs, the other hands out the messages."""
+
+    def __init__(self) -> None:
+        self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.interrupted = False
+
+    def perform(self, remote: RemoteJob) -> None:
+        """Do a job. Each message about a new checkpoint, and the last one, carries a parcel of files."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="semfocus-") as folder:
+                self._perform(remote, Path(folder))
+        except Exception as error:  # outside of the training: this node's disk, say
+            self.messages.put(failure(error, again=True))
+
+    def _perform(self, remote: RemoteJob, folder: Path) -> None:
+        directory = RunDirectory(folder / "runs" / remote.job.run)
+        unpack(directory, remote.parcel)
+        job = replace(remote.job, store=str(directory.path.parent))
+        if remote.recipe_source is not None:
+            recipe = folder / "recipe.py"
+            recipe.write_bytes(remote.recipe_source)
+            job = replace(job, recipe_file=str(recipe))
+        sender = Sender(self, directory, set(remote.parcel.generations))
+        try:
+            perform(job, sender.tell, [sender])
+        except KeyboardInterrupt:
+            sender.tell({"event": "interrupted"})
+
+    def next_messages(self) -> list[Message]:
+        """Wait for a message; then all that there are."""
+        found = [self.messages.get()]
+        while not self.messages.empty():
+            found.append(self.messages.get())
+        return found
+
+    def interrupt(self) -> None:
+        """Let the run save its state and end at the next batch."""
+        self.interrupted = True
+
+
+class Sender(Observer):
+    """Adds to the messages what is new in the run directory; stands in for Ctrl-C, which no thread can hear."""
+
+    def __init__(self, worker: RayWorker, directory: RunDirectory, known: set[str]) -> None:
+        self.worker = worker
+        self.directory = directory
+        self.known = known
+
+    def batch_ended(self, epoch: int, batch: int, num_batches: int) -> None:
+        if self.worker.interrupted:
+            raise KeyboardInterrupt
+
+    def epoch_ended(self, result: EpochResult) -> None:
+        if any(path.name not in self.known for path in self.directory.checkpoints.glob("[!.]*")):
+            self.tell({"event": "saved"})
+
+    def tell(self, message: Message) -> None:
+        if message["event"] not in ("started", "epoch"):
+            parcel = pack(self.directory, self.known)
+            self.known |= set(parcel.generations)
+            message = message | {"parcel": parcel}
+        self.worker.messages.put(message)

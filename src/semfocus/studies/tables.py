@@ -1,0 +1,100 @@
+"""A comparison as rows of short texts: the same words in the terminal, in Markdown and on the page."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from semfocus.studies.statistics import Estimate, Speedup, Time
+from semfocus.studies.statistics.order import median_place
+from semfocus.studies.summaries import ArmSummary, TaskSummary
+from semfocus.studies.wording import bounded, interval, number, p_value, percent
+
+#: key of a row -> heading
+COLUMNS: Mapping[str, str] = {
+    "arm": "arm",
+    "group": "kind",
+    "reached": "reached target",
+    "perfect": "reached 100 %",
+    "epochs": "epochs to target",
+    "seconds": "seconds to target",
+    "speedup": "speedup in epochs",
+    "seconds_speedup": "speedup in seconds",
+    "p": "p (Holm)",
+    "held_out_epochs": "epochs to held-out target",
+    "last_held_out": "last held-out",
+    "gap": "train minus held-out",
+}
+
+EXPLANATION = (
+    "Medians over seeds with 95 % intervals [low, high]; with fewer than 6 seeds the range of the seeds (low to high) "
+    "instead. > means not reached by then. Speedup: time of the baseline / time of the arm, paired by seed."
+)
+
+
+def summary_rows(summary: TaskSummary) -> list[dict[str, str]]:
+    """One row an arm, with a text for every key of COLUMNS."""
+    return [_row(arm, summary.baseline) for arm in summary.arms]
+
+
+def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
+    is_baseline = arm.label == baseline
+    return {
+        "arm": arm.label,
+        "group": arm.group,
+        "reached": f"{arm.reached}/{arm.total}",
+        "perfect": f"{round(arm.share_perfect * arm.total)}/{arm.total}",
+        "epochs": time_text(arm.epochs_to_target, arm.times),
+        "seconds": time_text(arm.seconds_to_target, arm.seconds),
+        "speedup": "baseline" if is_baseline else speedup_text(arm.speedup),
+        "seconds_speedup": "baseline" if is_baseline else speedup_text(arm.seconds_speedup),
+        "p": p_text(arm),
+        "held_out_epochs": time_text(arm.epochs_to_held_out, arm.held_out_times),
+        "last_held_out": _accuracy(arm.last_held_out),
+        "gap": _points(arm.gap),
+    }
+
+
+def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
+    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where fewer than half arrived."""
+    if not times:
+        return ""
+    last = f"> {number(max(time.value for time in times.values()))}"
+    if estimate.value is None:
+        return last
+    value = number(estimate.value)
+    if len(times) == 1:
+        return value
+    if median_place(len(times)) is None:
+        first = min(time.value for time in times.values())
+        unseen = any(not time.reached for time in times.values())
+        return f"{value} ({number(first)} to {last if unseen else last.removeprefix('> ')})"
+    low = number(estimate.low) if estimate.low is not None else last
+    return f"{value} [{low}, {number(estimate.high) if estimate.high is not None else last}]"
+
+
+def speedup_text(speedup: Speedup | None) -> str:
+    """5.7x [3.1, 10.4], at least 2.3x [1.4, ∞]."""
+    if speedup is None:
+        return ""
+    if not speedup.pairs:
+        return "no common seed"
+    return f"{bounded(speedup)} {interval(speedup)}".strip()
+
+
+def p_text(arm: ArmSummary) -> str:
+    """0.0625 (0.375), at best 0.0625: p, after Holm's correction, and the smallest that the seeds can give."""
+    if arm.p is None or arm.p_holm is None or arm.smallest_p is None:
+        return ""
+    return f"{p_value(arm.p)} ({p_value(arm.p_holm)}), at best {p_value(arm.smallest_p)}"
+
+
+def _accuracy(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    middle = percent(median(values))
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({number(100 * min(values))} to {number(100 * max(values))})"
+
+
+def _points(values: Sequence[float]) -> str:
+    return f"{100 * median(values):+.1f} points" if values else ""

@@ -1,0 +1,60 @@
+"""Numbers as people read them: ratios, p values, shares."""
+
+import math
+
+from semfocus.studies.statistics import Speedup
+
+
+def number(value: float) -> str:
+    """Two or three digits that matter.
+
+    >>> number(5.714), number(0.4567), number(58.0), number(1234.5)
+    ('5.7', '0.46', '58', '1234')
+    """
+    if value >= 100 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}".removesuffix(".0") if value >= 1 else f"{value:.2f}"
+
+
+def ratio(value: float | None, missing: str = "") -> str:
+    """A speedup; beyond what three digits can say, only on which side it is."""
+    if value is None:
+        return missing
+    if value >= 1000:
+        return "1000+"
+    return "under 0.01" if value < 0.01 else number(value)
+
+
+def interval(speedup: Speedup) -> str:
+    """[3.1, 10.4]; 0 or ∞ where the data give no limit; nothing for a single seed.
+
+    >>> interval(Speedup(2.0, 1.4, None, method="t"))
+    '[1.4, ∞]'
+    """
+    if speedup.method == "none":
+        return ""
+    return f"[{ratio(speedup.low, '0')}, {ratio(speedup.high, '∞')}]"
+
+
+def bounded(speedup: Speedup) -> str:
+    """5.7x, at least 2.3x, at most 0.5x: the median of the seeds without its interval."""
+    if speedup.ratio is None:
+        return "unknown"
+    side = "at least " if speedup.at_least else "at most " if speedup.at_most else ""
+    return f"{side}{ratio(speedup.ratio)}x"
+
+
+def p_value(p: float) -> str:
+    """0.25, 0.0625, 0.00195."""
+    return f"{p:.3g}"
+
+
+def percent(share: float) -> str:
+    """98.1 %; a whole number without decimals."""
+    value = 100 * share
+    return f"{value:.0f} %" if math.isclose(value, round(value), abs_tol=1e-9) else f"{value:.1f} %"
+
+
+def seeds(num: int) -> str:
+    """1 seed, 3 seeds."""
+    return f"{num} seed{'' if num == 1 else 's'}"

@@ -1,0 +1,112 @@
+"""report, export and claims on the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.report.made_up import study
+from typer.testing import CliRunner
+
+from semfocus.cli.app import app
+from semfocus.runs import open_store
+from semfocus.runs.plan import Plan, write_plan
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A store with made-up records of two tasks; a study `first` planned those of one."""
+    path = tmp_path / "runs"
+    records = study(tasks=2, seeds=2, epochs=12)
+    for record in records:
+        folder = path / record["run"]
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text(json.dumps(record["spec"]))
+        (folder / "record.json").write_text(json.dumps(record))
+    own = [record["run"] for record in records if record["spec"]["task"] == "even_pairs"]
+    write_plan(open_store(path), Plan("first", "Which is first?", "semfocus study first", own))
+    return path
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ([], "report.html"),
+        (["--format", "markdown"], "report.md"),
+        (["--format", "svg"], "figures/speedups.svg"),
+    ],
+)
+def test_report_writes_into_the_store_and_says_where(filled: Path, options: list[str], name: str) -> None:
+    result = invoke("report", "--store", filled, *options)
+    assert result.exit_code == 0, result.output
+    assert str(filled / name) in result.output
+    assert (filled / name).stat().st_size > 1000
+    assert len(open_store(filled).records()) == 28, "what was written is not taken for a run"
+
+
+def test_report_of_one_study_has_its_question_and_its_runs_only(filled: Path, tmp_path: Path) -> None:
+    page = tmp_path / "elsewhere" / "page.html"
+    assert invoke("report", "--store", filled, "--study", "first", "--output", page).exit_code == 0
+    text = page.read_text()
+    assert "Which is first?" in text
+    assert "even_pairs" in text
+    assert "missing_duplicate" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "--study", "frist"], "did you mean 'first'"),
+        (["report", "--format", "docx"], "--format must be one of html, markdown, pdf, svg, got 'docx'"),
+        (["export", "--format", "xlsx"], "format must be one of csv, parquet, got 'xlsx'"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(filled: Path, arguments: list[str], message: str) -> None:
+    result = invoke(*arguments, "--store", filled)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp_path: Path) -> None:
+    result = invoke(command, "--store", tmp_path / "nothing")
+    assert result.exit_code == 2
+    assert "there is no store" in result.output
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_export_writes_both_tables(filled: Path, tmp_path: Path) -> None:
+    result = invoke("export", "--store", filled, "--format", "parquet", "--output", tmp_path / "tables")
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {"runs.parquet", "curves.parquet"}
+
+
+def test_claims_as_text_and_as_json(filled: Path) -> None:
+    text = invoke("claims", "--store", filled, "--rules")
+    assert text.exit_code == 0, text.output
+    assert "undecided" in text.output
+    assert "contradicted if" in text.output
+    judged = json.loads(invoke("claims", "--store", filled, "--json").output)
+    assert {claim["verdict"] for claim in judged} == {"undecided"}
+    assert any("top_k(5) over full" in line for claim in judged for line in claim["numbers"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["report", "--help"], ["export", "--help"], ["claims", "--help"], ["report"], ["export"], ["claims"]],
+    ids=" ".join,
+)
+def test_none_of_them_waits_for_torch(filled: Path, arguments: list[str]) -> None:
+    where = [] if "--help" in arguments else ["--store", str(filled)]
+    code = (
+        "import sys; from typer.testing import CliRunner; from semfocus.cli.app import app; "
+        f"result = CliRunner().invoke(app, {[*arguments, *where]!r}); "
+        "assert result.exit_code == 0, result.output; assert 'torch' not in sys.modules, 'torch was imported'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

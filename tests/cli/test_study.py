@@ -1,0 +1,263 @@
+"""semfocus study, from the options to the last line it prints."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from recipes.shrink import Tiny
+from semfocus.cli.app import app
+from semfocus.cli.study_list import entries
+from semfocus.cli.study_options import parse_seeds, split_list
+from semfocus.recipes import RECIPES
+from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
+
+SERIAL = ("--executor", "serial", "-q")
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["study", *map(str, arguments)], env={"COLUMNS": "160"})
+
+
+def printed(*arguments: object) -> Any:
+    """What a study that must succeed prints as JSON."""
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(autouse=True)
+def _tiny_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
+    monkeypatch.setattr("semfocus.studies.calibration._PATIENCE", 0.0)
+    for name, recipe in RECIPES.items():
+        seeds = 3 if name == "tuned" else 2
+        monkeypatch.setitem(RECIPES, name, Tiny(recipe, num_tasks=1, num_seeds=seeds))
+
+
+def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path) -> None:
+    first = invoke("quick", *SERIAL)
+    assert first.exit_code == 0, first.stderr
+    lines = first.stdout.splitlines()
+    assert lines[0] == RECIPES["quick"].QUESTION
+    assert "epochs to target" in first.stdout
+    for arm in ("full", "full \u00d74", "banded(5)", "block_local(5)", "top_k(5)"):
+        assert arm in first.stdout
+    assert lines[-2] == "Report: runs/quick.html"
+    assert lines[-1] == "To continue or repeat: semfocus study quick"
+    assert "top_k(5)" in Path("runs/quick.html").read_text()
+    (plan,) = Path("runs/plans").iterdir()
+    assert len(json.loads(plan.read_text())["runs"]) == 10
+
+    again = invoke("quick", *SERIAL)
+    assert again.stdout == first.stdout
+
+
+def test_the_options_choose_the_runs_and_are_part_of_the_command() -> None:
+    options = ["--seeds", "4,5", "--patterns", "full; random(3,fixed)", "--tasks", "parity"]
+    options += ["-s", "training.epochs=1", "--stop-at", "0.9", "--store", "here"]
+    result = printed("quick", *options, *SERIAL, "--no-report")
+    specs = [record["spec"] for record in result["records"]]
+    assert {(spec["task"], spec["seed"]) for spec in specs} == {("parity", 4), ("parity", 5)}
+    assert [spec["pattern"] for spec in specs[:3]] == ["full", "full", "random(3,fixed)"]
+    assert {(spec["training"]["epochs"], spec["training"]["stop_at"]) for spec in specs} == {(1, 0.9)}
+    assert result["report"] is None
+    assert result["command"] == (
+        "semfocus study quick -s training.epochs=1 --seeds 4,5 --patterns 'full; random(3,fixed)' "
+        "--tasks parity --stop-at 0.9 --store here"
+    )
+    assert len(list(Path("here").glob("*/record.json"))) == 6
+
+
+def test_a_diverged_run_is_shown_with_its_reason_and_exits_with_3() -> None:
+    wild = ["-s", "training.learning_rate=1e30", "-s", "training.clip_norm=null"]
+    result = invoke("quick", *wild, *SERIAL, "--no-report")
+    assert result.exit_code == 3
+    assert "10 of 10 runs did not succeed" in result.stderr
+    assert "even_pairs top_k(5) seed 153476998" in result.stdout
+    assert "diverged: the" in result.stdout
+
+
+def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("semfocus.studies.execution.run_study", interrupt)
+    result = invoke("quick", *SERIAL)
+    assert result.exit_code == 130
+    assert "the same command continues" in result.stderr
+
+
+OWN = '''
+from dataclasses import dataclass
+
+from semfocus.mechanisms import Pattern
+from semfocus.studies import grid
+
+QUESTION = "Is <nothing> enough?"
+
+
+@dataclass(frozen=True)
+class Even(Pattern):
+    """The keys at even positions."""
+
+    name = "even"
+    family = "input-agnostic"
+
+    def keep(self, scores, allowed, generator=None):
+        BODY
+        kept = allowed.clone()
+        kept[..., 1::2] = False
+        return kept
+
+
+def specs():
+    base = {
+        "task": "parity",
+        "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        "training": {"length": 6, "num_train": 20, "num_held_out": 10, "epochs": 1},
+    }
+    return grid(base, pattern=["full", "even"], seed=[1])
+'''
+
+
+def test_a_file_with_its_own_pattern_runs_in_worker_processes() -> None:
+    Path("mine.py").write_text(OWN.replace("BODY", ""))
+    result = printed("mine.py", "--executor", "pool", "--workers", "1", "-q")
+    assert result["question"] == "Is <nothing> enough?"
+    assert [record["state"] for record in result["records"]] == ["done", "done"]
+    assert len({record["spec"]["recipe"] for record in result["records"]} - {None}) == 1
+    assert [arm["label"] for arm in result["summaries"][0]["arms"]] == ["full", "even"]
+    page = Path(result["report"]).read_text()
+    assert "Is &lt;nothing&gt; enough?" in page
+
+
+def test_a_run_that_fails_stops_no_other_and_exits_with_3() -> None:
+    Path("mine.py").write_text(OWN.replace("BODY", "raise RuntimeError('no keys today')"))
+    result = invoke("mine.py", *SERIAL, "--no-report")
+    assert result.exit_code == 3
+    assert "failed: " in result.stdout
+    assert "no keys today" in result.stdout
+    assert "1 of 2 runs did not succeed" in result.stderr
+
+
+def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
+    result = printed("tuned", "--seeds", "2", "--patterns", "full x1;top_k(5)", *SERIAL)
+    assert {record["spec"]["seed"] for record in result["records"]} == set(PAPER_SEEDS[:2])
+    (summary,) = result["summaries"]
+    assert [arm["label"] for arm in summary["arms"]] == ["full", "top_k(5)"]
+    plans = {json.loads(path.read_text())["name"]: path for path in Path("runs/plans").iterdir()}
+    assert plans.keys() == {"tuned", "tuned_search"}
+    searched = json.loads(plans["tuned_search"].read_text())["runs"]
+    seeds = {json.loads(Path("runs", run, "spec.json").read_text())["seed"] for run in searched}
+    assert seeds == set(DEVELOPMENT_SEEDS)
+
+
+def test_tuned_refuses_to_report_on_the_seeds_of_its_search() -> None:
+    result = invoke("tuned", "--seeds", "3,4", *SERIAL)
+    assert result.exit_code == 2
+    assert "[3] are the seeds of the search" in result.stderr
+    assert not Path("runs").exists() or not any(Path("runs").iterdir())
+
+
+def test_length_ends_with_accuracies_at_other_lengths() -> None:
+    result = printed("length", "--patterns", "full x1", "--seeds", "1", *SERIAL, "--no-report")
+    assert [row["length"] for row in result["lengths"]] == [6, 8, 9, 12, 18, 30, 45, 60, 75]
+    table = invoke("length", "--patterns", "full x1", "--seeds", "1", *SERIAL, "--no-report")
+    assert "even_pairs: accuracy by length" in table.stdout
+
+
+def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:
+    monkeypatch.undo()
+    all_entries = entries()
+    monkeypatch.setattr("semfocus.cli.study_list.entries", lambda: all_entries)  # takes seconds
+    found = {entry["name"]: entry for entry in printed("--list")}
+    assert found.keys() == RECIPES.keys()
+    assert found["curves"]["runs"] == 560
+    assert found["tuned"]["runs"] == 144 + 80
+    assert found["curves"]["hours"] > 100 > found["quick"]["hours"] > 0
+    text = invoke("--list").stdout
+    for name, recipe in RECIPES.items():
+        assert name in text
+        assert recipe.QUESTION in text
+        assert recipe.FIGURE in text
+
+
+def test_dry_run_counts_and_measures_and_writes_nothing() -> None:
+    plan = printed("depth_short", "--dry-run", "--workers", "2")
+    assert (plan["runs"], plan["ended"], plan["workers"]) == (24, 0, 2)
+    assert len(plan["groups"]) == 12
+    deepest = max(plan["groups"], key=lambda group: group["parameters"])
+    assert deepest["setting"]["model.num_blocks"] == 11
+    total = sum(len(group["seeds"]) * group["seconds_a_run"] for group in plan["groups"])
+    assert plan["seconds"] == pytest.approx(total / 2)
+    text = invoke("depth_short", "--dry-run").stdout
+    assert "an estimate" in text
+    assert "num_blocks=11" in text
+    assert not any(Path().iterdir())
+
+
+def test_dry_run_knows_what_is_done() -> None:
+    invoke("quick", *SERIAL, "--seeds", "1", "--no-report")
+    plan = printed("quick", "--dry-run")
+    assert plan["ended"] == 5
+    left = sum((len(group["seeds"]) - group["ended"]) * group["seconds_a_run"] for group in plan["groups"])
+    assert plan["seconds"] * plan["workers"] == pytest.approx(left)
+
+
+BAD = {
+    "nothing": ([], "say which recipe"),
+    "recipe": (["quik"], "did you mean 'quick'"),
+    "file": (["nothing.py"], "cannot read the recipe file nothing.py"),
+    "key": (["quick", "-s", "model.num_block=3"], "did you mean 'num_blocks'"),
+    "setting": (["quick", "-s", "seed"], "a setting is written KEY=VALUE"),
+    "task key": (["quick", "-s", "task=parity"], "chosen with --tasks"),
+    "task": (["quick", "--tasks", "pairity"], "did you mean 'parity'"),
+    "pattern": (["quick", "--patterns", "full;topk(5)"], "did you mean 'top_k'"),
+    "no pattern": (["quick", "--patterns", " ; "], "--patterns names nothing"),
+    "seeds": (["quick", "--seeds", "11"], "the paper has 10 seeds"),
+    "seed text": (["quick", "--seeds", "1,b"], "--seeds must be a number of seeds, or a list"),
+    "seed twice": (["quick", "--seeds", "1,1"], "names a seed twice"),
+    "stop": (["quick", "--stop-at", "2"], "stop_at"),
+    "executor": (["quick", "--executor", "cloud"], "executor must be serial, pool or ray"),
+    "log": (["quick", "--log", "paper"], "log must be 'tensorboard'"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line_with_exit_code_2(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.stdout
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not list(Path().glob("runs/*")), "nothing may be left behind"
+
+
+def test_lists_respect_brackets() -> None:
+    assert split_list("full; random(5,fixed), top_k(5)", "x") == ["full", "random(5,fixed)", "top_k(5)"]
+    assert split_list("banded(5)+G1", "x") == ["banded(5)+G1"]
+
+
+def test_seeds_are_a_number_or_a_list() -> None:
+    assert parse_seeds("3") == list(PAPER_SEEDS[:3])
+    assert parse_seeds("1,2") == [1, 2]
+    assert parse_seeds("153476998,") == [153476998]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, name, Tiny(RECIPES[name].recipe, num_tasks=2, num_seeds=2))
+    result = printed(name, *SERIAL, *(["--seeds", "2"] if name == "tuned" else []))
+    assert {record["state"] for record in result["records"]} == {"done"}
+    tasks = {summary["task"] for summary in result["summaries"]}
+    assert len(tasks) == min(2, len({spec.task for spec in RECIPES[name].recipe.specs()}))
+    assert all("full" in [arm["label"] for arm in summary["arms"]] for summary in result["summaries"])
+    page = Path(result["report"]).read_text()
+    for summary in result["summaries"]:
+        assert summary["task"] in page
+        assert all(arm["label"] in page for arm in summary["arms"])
+    assert "<svg" in page

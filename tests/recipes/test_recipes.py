@@ -1,0 +1,140 @@
+import pytest
+
+from semfocus.recipes import RECIPES, as_released, tuned
+from semfocus.runs import RunSpec
+from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS, PAPER_TASKS
+from semfocus.studies.grid import refuse_repeats
+
+#: tasks x arms x settings x seeds
+NUMBERS = {
+    "quick": 5 * 3,
+    "small": 8 * 7 * 5,
+    "curves": 8 * 7 * 10,
+    "activations": 8 * 5 * 2 * 10,
+    "mask_sizes": 8 * (2 + 2 * 2 * 3 + 2) * 10,
+    "depth": 3 * 4 * 10,
+    "depth_short": 3 * 4 * 10,
+    "heads": 3 * 4 * 10,
+    "heads_short": 3 * 4 * 10,
+    "learning_rate": 3 * 4 * 10,
+    "learning_rate_short": 3 * 4 * 10,
+    "decay": 3 * 4 * 10,
+    "decay_short": 3 * 5 * 10,
+    "adam": 3 * 4 * 10,
+    "adam_short": 3 * 4 * 10,
+    "landscape": 8 * 4,
+    "dispersion": 4 * 4 * 3,
+    "controls": 3 * 6 * 10,
+    "k_sweep": 7 * 9 * 10,
+    "k_sweep_marked_majority": 7 * 9 * 10,
+    "temperature": 2 * (3 * 5 + 2 * 2 * 2) * 10,
+    "tuned": 2 * 4 * 6 * 3,
+    "length": 3 * 4 * 10,
+    "norm": 3 * 4 * 2 * 10,
+    "as_released": 8 * 7 * 10,
+}
+
+
+def test_every_recipe_is_counted() -> None:
+    assert NUMBERS.keys() == RECIPES.keys()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_a_list_of_different_specs_with_a_baseline(name: str) -> None:
+    recipe = RECIPES[name]
+    specs = recipe.specs()
+    assert len(specs) == NUMBERS[name]
+    refuse_repeats(specs)
+    assert recipe.QUESTION
+    assert recipe.FIGURE
+    assert any(spec.pattern == "full" and spec.model.inverse_temperature == 1 for spec in specs)
+    assert all(spec.training.stop_at is None for spec in specs), "recipes run to the epoch limit"
+
+
+@pytest.mark.parametrize("name", RECIPES.keys() - {"tuned"})
+def test_results_are_on_the_papers_seeds_and_all_arms_have_the_same(name: str) -> None:
+    seeds: dict[tuple[str, str, float], set[int]] = {}
+    for spec in RECIPES[name].specs():
+        arm = (spec.task, spec.pattern, spec.model.inverse_temperature)
+        seeds.setdefault(arm, set()).add(spec.seed)
+    chosen = next(iter(seeds.values()))
+    assert all(each == chosen for each in seeds.values())
+    assert chosen == set(PAPER_SEEDS[: len(chosen)])
+
+
+def test_the_papers_seeds_are_ten_and_development_has_others() -> None:
+    assert len(set(PAPER_SEEDS)) == 10
+    assert sum(PAPER_SEEDS) == 1_719_871_221
+    assert not set(PAPER_SEEDS) & set(DEVELOPMENT_SEEDS)
+
+
+def test_curves_are_at_the_papers_setting() -> None:
+    specs = RECIPES["curves"].specs()
+    assert {spec.task for spec in specs} == set(PAPER_TASKS)
+    for spec in specs:
+        paper = RunSpec.model_validate({"task": spec.task})
+        assert spec.training == paper.training
+        assert spec.model == paper.model or spec.pattern == "full"
+
+
+@pytest.mark.parametrize("name", ["landscape", "dispersion", "length"])
+def test_recipes_that_only_need_trained_models_share_the_runs_of_curves(name: str) -> None:
+    curves = {spec.digest for spec in RECIPES["curves"].specs()}
+    assert {spec.digest for spec in RECIPES[name].specs()} <= curves
+
+
+def test_a_short_ablation_includes_the_papers_value_of_its_task() -> None:
+    curves = {spec.digest for spec in RECIPES["curves"].specs()}
+    for name in ("depth", "heads", "learning_rate", "decay"):
+        for recipe in (RECIPES[name], RECIPES[f"{name}_short"]):
+            assert len(curves & {spec.digest for spec in recipe.specs()}) == 3 * 10
+
+
+def test_as_released_loses_a_sample_on_listops_only() -> None:
+    lost = {spec.task: spec.training.drop_samples_per_epoch for spec in as_released.specs()}
+    assert lost.pop("listops") == 1
+    assert set(lost.values()) == {0}
+    assert all(spec.model.first_norm_eps == 0 for spec in as_released.specs())
+
+
+def record(spec: RunSpec, epochs: int | None, accuracy: float = 1.0) -> dict[str, object]:
+    summary = {"epochs_to_target": epochs, "last_train_accuracy": accuracy}
+    return {"spec": spec.model_dump(mode="json"), "summary": summary, "state": "done"}
+
+
+def chosen_rates(epochs_of) -> dict[tuple[str, str], float]:
+    records = [record(spec, *epochs_of(spec)) for spec in tuned.specs()]
+    return {
+        (spec.task, f"{spec.pattern} x{spec.model.inverse_temperature:g}"): spec.training.learning_rate
+        for spec in tuned.next_stage(records)
+    }
+
+
+def test_tuned_reports_each_arm_at_its_own_best_rate_on_other_seeds() -> None:
+    best = {"full": 0.4, "banded(5)": 0.05, "top_k(5)": 0.1}
+    rates = chosen_rates(
+        lambda spec: (10 if spec.training.learning_rate == best[spec.pattern] else 20 + spec.seed,)
+    )
+    assert rates == {
+        (task, arm): best[arm.split(" ")[0]]
+        for task in tuned.TASKS
+        for arm in ("full x1", "full x4", "banded(5) x1", "top_k(5) x1")
+    }
+    following = tuned.next_stage([record(spec, 5) for spec in tuned.specs()])
+    assert {spec.seed for spec in following} == set(PAPER_SEEDS)
+    assert len(following) == 2 * 4 * 10
+
+
+def test_tuned_counts_a_run_that_never_arrives_as_more_than_the_limit() -> None:
+    def epochs(spec: RunSpec) -> tuple[int | None]:
+        if spec.training.learning_rate == 0.8:
+            return (1 if spec.seed == 1 else None,)  # fast once, never otherwise
+        return (60 if spec.training.learning_rate == 0.2 else None,)
+
+    assert set(chosen_rates(epochs).values()) == {0.2}
+
+
+def test_tuned_settles_ties_by_accuracy_then_by_the_lower_rate() -> None:
+    assert set(chosen_rates(lambda spec: (None, 0.5)).values()) == {0.03}
+    rates = chosen_rates(lambda spec: (None, 0.9 if spec.training.learning_rate == 0.4 else 0.5))
+    assert set(rates.values()) == {0.4}

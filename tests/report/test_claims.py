@@ -1,0 +1,215 @@
+"""Every claim's rule on made-up studies: what supports it, what contradicts it, what leaves it open."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from semfocus.report.claims import CLAIMS, judge_all
+from semfocus.studies.analysis import analyse
+from tests.report.made_up import PAPER_SEEDS, record_of, spec_of
+
+Records = list[dict[str, Any]]
+TASKS = ("even_pairs", "missing_duplicate", "stack_manipulation", "cycle_navigation", "parity")
+
+
+def runs(
+    times: dict[tuple[str, float], float],
+    *,
+    tasks: tuple[str, ...] = TASKS,
+    seeds: int = 6,
+    held_out: dict[str, float] | None = None,
+    **changes: Any,
+) -> Records:
+    """For each arm runs that reach the target near the given epoch, a little later on each seed."""
+    return [
+        record_of(
+            spec_of(task, pattern, seed, temperature, **changes),
+            middle=middle * (1 + 0.02 * place),
+            held_out=(held_out or {}).get(pattern, 1.0),
+            noise=0.001,
+        )
+        for task in tasks
+        for (pattern, temperature), middle in times.items()
+        for place, seed in enumerate(PAPER_SEEDS[:seeds])
+    ]
+
+
+def arms(**by_name: float) -> dict[tuple[str, float], float]:
+    """arms(full=40, top_k=10): epochs by a short name."""
+    names = {
+        "full": ("full", 1.0),
+        "sharp": ("full", 10.0),
+        "top_k": ("top_k(5)", 1.0),
+        "top_k_sharp": ("top_k(5)", 10.0),
+        "top_1": ("top_k(1)", 1.0),
+        "top_15": ("top_k(15)", 1.0),
+        "sink": ("top_k(5)+G1", 1.0),
+        "banded": ("banded(5)", 1.0),
+        "banded_global": ("banded(5)+G1", 1.0),
+        "banded_sharp": ("banded(5)", 10.0),
+    }
+    return {names[name]: value for name, value in by_name.items()}
+
+
+def over(key: str, values: tuple[Any, ...], advantage: Callable[[Any], float], **changes: Any) -> Records:
+    """full and top_k at each value of a setting, top_k so many times faster."""
+    return [
+        record
+        for value in values
+        for record in runs(
+            arms(full=40, top_k=40 / advantage(value)), tasks=("even_pairs",), **{key: value, **changes}
+        )
+    ]
+
+
+def starts(large: float, fast_rate: float) -> Records:
+    """Full attention as it is, with a larger start, and with a larger learning rate of queries and keys."""
+    both = ("even_pairs", "missing_duplicate")
+    return [
+        *runs(arms(full=60), tasks=both),
+        *runs(arms(full=large), tasks=both, model__initial_scale={**_ONES, "query_key": 3.1623}),
+        *runs(arms(full=fast_rate), tasks=both, training__learning_rate_scale={**_ONES, "query_key": 10.0}),
+    ]
+
+
+_ONES = dict.fromkeys(("embedding", "query_key", "value_out", "mlp", "readout"), 1.0)
+ACTIVATIONS = ("relu", "gelu", "mish")
+
+#: name -> runs that support, runs that contradict
+CASES: dict[str, tuple[Records, Records]] = {
+    "top_k_trains_faster": (runs(arms(full=40, top_k=10)), runs(arms(full=40, top_k=44))),
+    "top_k_held_out_earlier": (runs(arms(full=40, top_k=10)), runs(arms(full=40, top_k=44))),
+    "input_agnostic_no_benefit": (
+        runs(arms(full=40, banded=50, banded_global=44)),
+        runs(arms(full=40, banded=50, banded_global=10)),
+    ),
+    "top_k_generalises": (
+        runs(arms(full=40, top_k=40)),
+        runs(arms(full=40, top_k=10), held_out={"top_k(5)": 0.8}),
+    ),
+    "parity_generalises_for_neither": (
+        runs(arms(full=40, top_k=10), tasks=("parity",), held_out={"full": 0.5, "top_k(5)": 0.5}),
+        runs(arms(full=40, top_k=10), tasks=("parity",), held_out={"full": 0.5, "top_k(5)": 0.9}),
+    ),
+    "robust_to_activation": (
+        over("model__activation", ACTIVATIONS, lambda value: 4),
+        over("model__activation", ACTIVATIONS, lambda value: 0.9 if value == "mish" else 4),
+    ),
+    "robust_to_depth": (
+        over("model__num_blocks", (2, 4, 6), lambda value: 4),
+        over("model__num_blocks", (2, 4, 6), lambda value: 4 / value),
+    ),
+    "robust_to_heads": (
+        over("model__num_heads", (1, 2, 4), lambda value: 4),
+        over("model__num_heads", (1, 2, 4), lambda value: 3 / value),
+    ),
+    "robust_to_learning_rate": (
+        over("training__learning_rate", (0.1, 0.2, 0.4), lambda value: 3),
+        over("training__learning_rate", (0.1, 0.2, 0.4), lambda value: 0.9),
+    ),
+    "robust_to_decay": (
+        over("training__learning_rate_decay", (0.9, 0.99, 1.0), lambda value: 3),
+        over("training__learning_rate_decay", (0.9, 0.99, 1.0), lambda value: 0.9 if value == 1 else 3),
+    ),
+    "robust_to_optimiser": (
+        over("training__learning_rate", (1e-4, 1e-3, 1e-2), lambda value: 3, training__optimiser="adam"),
+        over("training__learning_rate", (1e-4, 1e-3, 1e-2), lambda value: 0.9, training__optimiser="adam"),
+    ),
+    "input_agnostic_fails_even_pairs": (
+        runs(arms(full=30, banded=math.inf), tasks=("even_pairs",)),
+        runs(arms(full=30, banded=40), tasks=("even_pairs",)),
+    ),
+    "global_tokens_help_input_agnostic": (
+        runs(arms(full=40, banded=60, banded_global=20)),
+        runs(arms(full=40, banded=40, banded_global=44)),
+    ),
+    "sinks_help_top_k": (runs(arms(top_k=40, sink=10)), runs(arms(top_k=40, sink=44))),
+    "nearly_all_keys_is_full": (runs(arms(full=40, top_15=40)), runs(arms(full=40, top_15=10))),
+    "one_key_is_too_few": (
+        runs(arms(full=40, top_1=40), held_out={"top_k(1)": 0.7}),
+        runs(arms(full=40, top_1=40)),
+    ),
+    "sharper_full_beats_full": (runs(arms(full=40, sharp=8)), runs(arms(full=40, sharp=44))),
+    "sharper_full_beats_top_k": (
+        runs(arms(full=40, sharp=8, top_k=20)),
+        runs(arms(full=40, sharp=30, top_k=20)),
+    ),
+    "sparsity_helps_at_equal_sharpness": (
+        runs(arms(full=60, sharp=40, top_k_sharp=10)),
+        runs(arms(full=60, sharp=40, top_k_sharp=44)),
+    ),
+    "sharpness_does_not_rescue_banded": (
+        runs(arms(full=40, banded_sharp=50)),
+        runs(arms(full=40, banded_sharp=8)),
+    ),
+    "a_sharper_start_is_enough": (starts(large=10, fast_rate=50), starts(large=66, fast_rate=50)),
+    "start_matters_more_than_speed": (starts(large=10, fast_rate=50), starts(large=50, fast_rate=10)),
+}
+NEVER_FROM_CURVES = {"smaller_dispersion_faster", "stability_generalises", "separation_keeps_masks"}
+
+
+def verdict(name: str, records: Records) -> str:
+    return next(claim.verdict for claim in judge_all(analyse(records)) if claim.name == name)
+
+
+def test_every_claim_has_a_case() -> None:
+    assert {claim.name for claim in CLAIMS} == CASES.keys() | NEVER_FROM_CURVES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_claim_can_be_supported_and_contradicted(name: str) -> None:
+    supporting, contradicting = CASES[name]
+    assert verdict(name, supporting) == "supported"
+    assert verdict(name, contradicting) == "contradicted"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_three_seeds_decide_nothing(name: str) -> None:
+    for records in CASES[name]:
+        few = [record for record in records if record["spec"]["seed"] in PAPER_SEEDS[:3]]
+        assert verdict(name, few) == "undecided"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["top_k_trains_faster", "top_k_held_out_earlier", "input_agnostic_no_benefit", "top_k_generalises"],
+)
+def test_three_tasks_decide_nothing_about_tasks(name: str) -> None:
+    for records in CASES[name]:
+        assert (
+            verdict(name, [record for record in records if record["spec"]["task"] in TASKS[:3]])
+            == "undecided"
+        )
+
+
+def test_one_loss_keeps_a_claim_over_tasks_open() -> None:
+    supporting = [record for record in CASES["top_k_trains_faster"][0] if record["spec"]["task"] != "parity"]
+    mixed = [*supporting, *runs(arms(full=20, top_k=60), tasks=("parity",))]
+    assert verdict("top_k_trains_faster", supporting) == "supported"
+    assert verdict("top_k_trains_faster", mixed) == "undecided"
+
+
+def test_an_empty_store_decides_nothing() -> None:
+    assert {claim.verdict for claim in judge_all([])} == {"undecided"}
+    assert all(claim.supported_if and claim.contradicted_if and claim.recipe for claim in judge_all([]))
+
+
+def test_claims_name_recipes_that_exist() -> None:
+    from semfocus.recipes import RECIPES
+
+    assert {claim.recipe for claim in CLAIMS} <= set(RECIPES)
+
+
+def test_a_start_of_another_size_does_not_answer_the_question_about_ten_times_larger_scores() -> None:
+    records = [
+        *runs(arms(full=60), tasks=TASKS[:2]),
+        *runs(arms(full=10), tasks=TASKS[:2], model__initial_scale={**_ONES, "query_key": 2.0}),
+    ]
+    assert verdict("a_sharper_start_is_enough", records) == "undecided"
+
+
+def test_one_learning_rate_of_adam_on_three_tasks_is_one_value() -> None:
+    records = runs(arms(full=40, top_k=10), tasks=TASKS[:3], training__optimiser="adam")
+    assert verdict("robust_to_optimiser", records) == "undecided"

@@ -1,0 +1,98 @@
+"""The exported tables hold every number and can be read back."""
+
+from pathlib import Path
+
+import polars
+import pytest
+
+from semfocus.report.export import curves_table, export, runs_table
+from tests.report.made_up import record_of, spec_of, study
+
+NASTY = '=HYPERLINK("http://x"), "quoted",\nline two\ttab; <script>'
+
+
+@pytest.fixture(scope="module")
+def records() -> list[dict]:
+    found = study(tasks=2, seeds=3, epochs=20)
+    found[1] |= {"state": "failed", "reason": NASTY}
+    found.append({"run": "c0ffee", "spec": {}, "state": "corrupt", "reason": "damaged"})
+    found.append(
+        {
+            "run": "5eed",
+            "spec": spec_of("parity", "full", 7),
+            "state": "unfinished",
+            "reason": None,
+            "curve": {},
+            "summary": {},
+        }
+    )
+    return found
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_every_number_comes_back(records: list[dict], kind: str, tmp_path: Path) -> None:
+    runs_path, curves_path = export(records, tmp_path / "tables", kind)
+    read = polars.read_csv if kind == "csv" else polars.read_parquet
+    runs = read(runs_path, infer_schema_length=None) if kind == "csv" else read(runs_path)
+    curves = read(curves_path, infer_schema_length=None) if kind == "csv" else read(curves_path)
+    assert runs["run"].to_list() == [record["run"] for record in records]
+    for row, record in zip(runs.iter_rows(named=True), records, strict=True):
+        assert row["state"] == record["state"]
+        if record.get("summary"):
+            assert row["summary.last_held_out_accuracy"] == record["summary"]["last_held_out_accuracy"]
+            assert row["spec.model.num_blocks"] == record["spec"]["model"]["num_blocks"]
+            assert row["spec.training.learning_rate"] == record["spec"]["training"]["learning_rate"]
+            assert row["environment.numerics.torch"] == "2.13.0"
+        if record.get("curve"):
+            own = curves.filter(polars.col("run") == record["run"])
+            assert own["train_accuracy"].to_list() == record["curve"]["train_accuracy"]
+            assert own["epoch"].to_list() == record["curve"]["epoch"]
+    assert curves.height == sum(len(record.get("curve", {}).get("epoch", [])) for record in records)
+
+
+def test_a_spreadsheet_computes_nothing(records: list[dict], tmp_path: Path) -> None:
+    csv, _ = export(records, tmp_path, "csv")
+    reason = polars.read_csv(csv, infer_schema_length=None)["reason"][1]
+    assert reason == "'" + NASTY
+    parquet, _ = export(records, tmp_path, "parquet")
+    assert polars.read_parquet(parquet)["reason"][1] == NASTY
+
+
+def test_numbers_that_are_negative_stay_numbers(tmp_path: Path) -> None:
+    record = record_of(spec_of("parity", "full", 1), middle=5, last=3)
+    record["curve"]["learning_rate"] = [-0.5] * 4
+    _, csv = export([record], tmp_path, "csv")
+    assert polars.read_csv(csv)["learning_rate"].to_list() == [-0.5] * 4
+
+
+def test_columns_have_one_type_each(records: list[dict]) -> None:
+    runs, curves = runs_table(records), curves_table(records)
+    assert runs.schema["spec.seed"] == polars.Int64
+    assert runs.schema["spec.training.learning_rate"] == polars.Float64
+    assert runs.schema["spec.model.padding_takes_part"] == polars.Boolean
+    assert curves.schema["train_accuracy"] == polars.Float64
+    assert runs.columns[:5] == ["run", "state", "reason", "arm", "group"]
+
+
+def test_lengths_that_are_sometimes_a_range_are_text() -> None:
+    records = [
+        record_of(spec_of("listops", "full", 1, training__length=length), middle=5, last=1)
+        for length in (16, [501, 599])
+    ]
+    assert runs_table(records)["spec.training.length"].to_list() == ["16", "[501, 599]"]
+
+
+def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
+    for path in export([], tmp_path, "csv"):
+        assert polars.read_csv(path).height == 0
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one of csv, parquet, got 'xlsx'"):
+        export([], tmp_path, "xlsx")
+
+
+def test_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
+    record = record_of(spec_of("a\ud800b", "full", 1), middle=5, last=1)
+    path, _ = export([record], tmp_path, "csv")
+    assert polars.read_csv(path)["spec.task"][0] == "a\\ud800b"

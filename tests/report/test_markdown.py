@@ -1,0 +1,50 @@
+"""The Markdown text says what the page says."""
+
+from pathlib import Path
+
+import pytest
+
+from semfocus.report import write_markdown
+from semfocus.report.markdown import plain, report_text
+from semfocus.report.paper_figures import write_figures
+from semfocus.studies.analysis import analyse
+from semfocus.studies.tables import summary_rows
+from tests.report.made_up import study
+
+
+def test_sentences_and_numbers_are_those_of_the_analysis(tmp_path: Path) -> None:
+    records = study(tasks=2, seeds=4, epochs=60)
+    text = write_markdown(records, tmp_path / "deep" / "report.md").read_text()
+    for summary in analyse(records):
+        assert plain(summary.sentence) in text
+        for row in summary_rows(summary):
+            assert plain(row["epochs"]) in text
+            assert plain(row["speedup"]) in text
+
+
+def test_an_empty_store_has_a_text_too() -> None:
+    assert "0 runs." in report_text([])
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg"])
+def test_paper_figures_are_written(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
+    paths = write_figures(analyse(study(tasks=2, seeds=3, epochs=30)), tmp_path, kind)
+    assert [path.name for path in paths] == [f"speedups.{kind}", f"curves-1.{kind}", f"curves-2.{kind}"]
+    assert all(path.stat().st_size > 2000 for path in paths)
+
+
+def test_a_name_with_dollars_is_not_read_as_mathematics(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
+    records = study(tasks=1, seeds=2, epochs=10)
+    for record in records:
+        record["spec"]["task"] = r"$\undefined{$"
+    assert write_figures(analyse(records), tmp_path, "svg")
+
+
+def test_without_matplotlib_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(ValueError, match="need matplotlib"):
+        write_figures([], tmp_path, "pdf")

@@ -1,0 +1,180 @@
+"""The page: what it says, that it stands alone, that it looks right whatever is in the store."""
+
+import json
+import math
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from semfocus.report import write_report
+from semfocus.report.page import report_page
+from semfocus.runs.plan import Plan
+from semfocus.studies.analysis import analyse
+from semfocus.studies.tables import summary_rows
+from tests.report.made_up import PAPER_SEEDS, SMALL_ARMS, record_of, spec_of, study
+from tests.report.pages import Page
+
+FEW_ARMS = {
+    key: SMALL_ARMS[key] for key in (("full", 1.0), ("full", 4.0), ("banded(5)", 1.0), ("top_k(5)", 1.0))
+}
+
+
+@pytest.fixture(scope="module")
+def records() -> list[dict]:
+    return study(tasks=3, seeds=5)
+
+
+@pytest.fixture(scope="module")
+def page(records: list[dict]) -> Page:
+    plan = Plan("small", "Which?", "semfocus study small --seeds 5", [record["run"] for record in records])
+    return Page(report_page(records, plans=[plan]))
+
+
+def test_the_page_is_well_formed_and_needs_nothing_else(page: Page) -> None:
+    assert page.problems == []
+    addresses = [value for _, name, value in page.values if name in ("src", "href", "action", "xlink:href")]
+    assert addresses
+    assert all(address.startswith("#") for address in addresses)
+    assert not any(name.startswith("on") for _, name, _ in page.values), "handlers stand in the script"
+    assert "@import" not in page.text
+    assert "url(" not in page.text
+
+
+def test_every_link_inside_the_page_has_a_target(page: Page) -> None:
+    targets = {value for _, name, value in page.values if name == "id"}
+    links = {value[1:] for tag, name, value in page.values if tag == "a" and name == "href"}
+    assert links <= targets
+
+
+def test_sentences_and_numbers_are_those_of_the_analysis(records: list[dict], page: Page) -> None:
+    for summary in analyse(records):
+        assert summary.sentence in page.text
+        for row in summary_rows(summary):
+            for key in ("epochs", "speedup", "seconds", "held_out_epochs", "last_held_out", "gap", "reached"):
+                if row[key] and row[key] != "baseline":
+                    assert row[key] in page.text, (summary.comparison.task, row["arm"], key)
+
+
+def test_the_forest_plot_puts_estimates_and_seeds_where_the_numbers_are() -> None:
+    """Two seeds, 40 against 10 and 20 epochs: ratios 4 and 2 on a logarithmic axis."""
+    records = [
+        record_of(spec_of("parity", pattern, seed), middle=50, last=60)
+        for pattern in ("full", "top_k(5)")
+        for seed in (1, 2)
+    ]
+    for record, epoch in zip(records, (40, 40, 10, 20), strict=True):
+        record["curve"]["train_accuracy"] = [0.99 if each >= epoch else 0.5 for each in range(61)]
+    text = report_page(records)
+    wide = text[text.index('class="forest wide"') : text.index('class="forest narrow"')]
+    assert "seed 1: 4x" in wide
+    assert "seed 2: 2x" in wide
+    ticks = {
+        float(label): float(x)
+        for x, label in re.findall(r'class="tick" x="([\d.]+)"[^>]*>([\d.]+)x</text>', wide)
+    }
+    dots = {seed: float(x) for x, seed in re.findall(r'cx="([\d.]+)"[^>]*><title>seed (\d)', wide)}
+    assert dots["2"] == pytest.approx(ticks[2.0], abs=0.2)
+    octave = ticks[2.0] - ticks[1.0]
+    assert dots["1"] == pytest.approx(ticks[1.0] + 2 * octave, abs=0.3)
+    square = float(re.search(r'<rect class="estimate" x="([\d.]+)"', wide)[1]) + 4.5
+    assert square == pytest.approx(ticks[1.0] + math.log2(math.sqrt(8)) * octave, abs=0.3)
+
+
+def test_the_command_that_repeats_the_figures_is_there(page: Page) -> None:
+    assert page.text.count("semfocus study small --seeds 5") >= 3
+    assert "semfocus train even_pairs --pattern 'top_k(5)' --seed 153476998" in page.text
+
+
+def test_runs_that_are_not_done_are_listed_with_their_reasons() -> None:
+    records = study(tasks=1, seeds=3, arms=FEW_ARMS)
+    records[0] |= {"state": "diverged", "reason": "loss is nan at epoch 3"}
+    records[1] |= {"state": "failed", "reason": "MemoryError: no room"}
+    records[2] |= {"state": "unfinished", "reason": None, "curve": {}, "summary": {}}
+    records.append({"run": "c0ffee", "spec": {}, "state": "corrupt", "reason": "journal.jsonl, line 3"})
+    page = Page(report_page(records))
+    assert page.problems == []
+    for text in ("loss is nan at epoch 3", "MemoryError: no room", "journal.jsonl, line 3", "unfinished"):
+        assert text in page.text
+
+
+def test_stopping_at_the_target_is_labelled_and_its_curve_goes_on() -> None:
+    stopped = study(tasks=1, seeds=3, arms=FEW_ARMS, training__stop_at=0.95)
+    assert "stopped early, at 95 %" in Page(report_page(stopped)).text
+    assert "no early stop" in Page(report_page(study(tasks=1, seeds=3, arms=FEW_ARMS))).text
+
+
+@pytest.mark.parametrize(
+    ("records", "says"),
+    [
+        ([], "There are no runs in this store yet"),
+        ([{"run": "abc", "spec": {}, "state": "corrupt", "reason": "damaged"}], "nothing to compare"),
+        (study(tasks=1, seeds=1, arms={("full", 1.0): 1.0}), "nothing to compare"),
+        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed"),
+        (study(tasks=1, seeds=3, arms={("top_k(5)", 1.0): 1.0}), "nothing to compare"),
+    ],
+    ids=["empty", "corrupt", "one run", "one seed", "no baseline"],
+)
+def test_small_stores_have_a_page_too(records: list[dict], says: str) -> None:
+    page = Page(report_page(records))
+    assert page.problems == []
+    assert says in page.text
+
+
+def test_speedups_by_setting_are_shown_where_one_setting_varies() -> None:
+    records = [
+        record
+        for rate in (0.05, 0.1, 0.4)
+        for record in study(tasks=1, seeds=3, arms=FEW_ARMS, training__learning_rate=rate)
+    ]
+    text = Page(report_page(records)).text
+    assert "even_pairs , by training.learning_rate" in text
+    for rate in ("0.05", "0.1", "0.4"):
+        assert f"learning_rate {rate}" in text
+    assert "Robustness" not in Page(report_page(study(tasks=1, seeds=3, arms=FEW_ARMS))).text
+
+
+@pytest.mark.parametrize(
+    ("seeds", "epochs", "most"),
+    [(2, 500, 1_500_000), pytest.param(10, 1000, 4_000_000, marks=pytest.mark.slow)],
+    ids=["few seeds", "the paper's"],
+)
+def test_a_large_study_makes_a_light_page(seeds: int, epochs: int, most: int, tmp_path: Path) -> None:
+    """Eight tasks and seven arms; with ten seeds of 1000 epochs 2.4 MB in 6 s."""
+    records = study(tasks=8, seeds=seeds, epochs=epochs)
+    assert len(records) == 56 * seeds
+    started = time.process_time()
+    path = write_report(records, tmp_path / "report.html")
+    assert time.process_time() - started < 30
+    assert path.stat().st_size < most
+    lines = re.findall(r'<path class="(?:median|seed)" d="([^"]*)"', path.read_text())
+    assert len(lines) > 2 * len(records)
+    assert max(line.count("l") for line in lines) < 200
+
+
+def test_the_order_of_the_records_does_not_matter(records: list[dict]) -> None:
+    def without_time(text: str) -> str:
+        return re.sub(r"Made [^<]*", "", text)
+
+    assert without_time(report_page(records)) == without_time(report_page(records[::-1]))
+
+
+def test_records_are_left_as_they_were(records: list[dict]) -> None:
+    before = json.dumps(records)
+    report_page(records)
+    assert json.dumps(records) == before
+
+
+def test_arms_have_one_colour_everywhere(page: Page) -> None:
+    number = {
+        name: arm
+        for (tag, key, arm), (_, other, name) in _neighbours(page)
+        if key == "data-arm" and other == "data-name"
+    }
+    assert len(set(number.values())) == len(number) == len(SMALL_ARMS)
+    assert len(PAPER_SEEDS) == 10
+
+
+def _neighbours(page: Page):
+    return zip(page.values, page.values[1:], strict=False)

@@ -1,0 +1,57 @@
+"""Studies that take seconds, and the programs that run them in processes of their own."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from semfocus.runs import RunSpec, Store
+from semfocus.studies import grid
+
+
+def mini_study(num_runs: int = 4, **training: Any) -> list[RunSpec]:
+    """Runs of a fraction of a second: two patterns, the more seeds the more runs."""
+    return grid(
+        {
+            "task": "even_pairs",
+            "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+            "training": {
+                "length": 4,
+                "num_train": 20,
+                "num_held_out": 20,
+                "epochs": 2,
+                "batch_size": 10,
+                **training,
+            },
+        },
+        pattern=["full", "top_k(2)"],
+        seed=list(range(num_runs // 2)),
+    )
+
+
+# No `__main__` guard: nothing of this program runs again in the workers.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from studies.minis import mini_study
+from semfocus.studies import run_study
+options = json.loads(sys.argv[1])
+run_study(mini_study(**options.pop("study")), **options)
+"""
+
+
+def start_study(store: Path, study: dict[str, Any], **options: Any) -> "subprocess.Popen[str]":
+    """run_study in a process of its own."""
+    given = json.dumps({"store": str(store), "study": study, **options})
+    program = PROGRAM.format(tests=str(Path(__file__).parents[1]))
+    return subprocess.Popen(
+        [sys.executable, "-c", program, given], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def events_of(store: Store, spec: RunSpec) -> "Counter[str]":
+    """How often the journal of a run has each event."""
+    return Counter(event["event"] for event in store.directory(spec).events())

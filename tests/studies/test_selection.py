@@ -1,0 +1,77 @@
+from semfocus.recipes import RECIPES
+from semfocus.runs import RunSpec
+from semfocus.studies import grid
+from semfocus.studies.arm_text import read_arm
+from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
+
+QUICK = RECIPES["quick"].specs()
+
+
+def arms(specs: list[RunSpec]) -> list[str]:
+    names = [f"{spec.pattern} x{spec.model.inverse_temperature:g}" for spec in specs]
+    return list(dict.fromkeys(names))
+
+
+def test_an_arm_is_a_pattern_and_perhaps_its_inverse_temperature() -> None:
+    assert read_arm("full") == ("full", None)
+    assert read_arm("full x4") == read_arm("full \u00d74") == ("full", 4.0)
+    assert read_arm(" random(5, fixed)  x 0.5 ") == ("random(5,fixed)", 0.5)
+    assert read_arm("banded(5)+G1") == ("banded(5)+G1", None)
+
+
+def test_patterns_of_the_recipe_are_selected() -> None:
+    chosen = with_patterns(QUICK, ["top_k(5)", "full"])
+    assert arms(chosen) == ["top_k(5) x1", "full x1", "full x4"]
+    assert {spec.digest for spec in chosen} <= {spec.digest for spec in QUICK}
+    assert arms(with_patterns(QUICK, ["full x4"])) == ["full x4"]
+
+
+def test_other_patterns_join_where_patterns_are_compared() -> None:
+    chosen = with_patterns(QUICK, ["full", "top_k(9)"])
+    assert arms(chosen) == ["full x1", "full x4", "top_k(9) x1"]
+    assert len(chosen) == 3 * 3
+    assert arms(with_patterns(QUICK, ["top_k(9) x2"])) == ["top_k(9) x2"]
+    everywhere = with_patterns(RECIPES["temperature"].specs(), ["random(5)"])
+    assert arms(everywhere) == [
+        "random(5) x1",
+        "random(5) x2",
+        "random(5) x4",
+        "random(5) x10",
+        "random(5) x30",
+    ]
+
+
+def test_arms_of_one_seed_stay_together() -> None:
+    chosen = with_patterns(QUICK, ["full", "top_k(9)"])
+    assert len({spec.seed for spec in chosen[:3]}) == 1
+    other = with_seeds(QUICK, [4, 5])
+    assert [spec.seed for spec in other] == [4] * 5 + [5] * 5
+
+
+def test_seeds_replace_those_of_the_recipe() -> None:
+    other = with_seeds(RECIPES["norm"].specs(), [7])
+    assert len(other) == len(RECIPES["norm"].specs()) / 10
+    assert {spec.seed for spec in other} == {7}
+
+
+def test_a_task_of_the_recipe_is_selected() -> None:
+    chosen = with_tasks(RECIPES["curves"].specs(), ["parity", "listops"])
+    assert [spec.task for spec in chosen] == ["parity"] * 70 + ["listops"] * 70
+
+
+def test_another_task_takes_what_differs_from_the_papers_setting() -> None:
+    (spec,) = with_tasks(grid({"task": "even_pairs", "model": {"num_blocks": 3}}, seed=[1]), ["parity"])
+    paper = RunSpec.model_validate({"task": "parity"})
+    assert spec.task == "parity"
+    assert spec.seed == 1
+    assert spec.model.num_blocks == 3
+    assert spec.training == paper.training  # not the epochs of even_pairs
+    (quick,) = {spec.training.epochs for spec in with_tasks(QUICK, ["parity"])}
+    assert quick == QUICK[0].training.epochs
+
+
+def test_settings_apply_to_every_spec_and_equal_ones_count_once() -> None:
+    specs = RECIPES["depth_short"].specs()
+    fixed = with_settings(specs, {"model.num_blocks": 2, "training.epochs": 1})
+    assert len(fixed) == len(specs) / 4
+    assert {(spec.model.num_blocks, spec.training.epochs) for spec in fixed} == {(2, 1)}

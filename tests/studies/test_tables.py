@@ -1,0 +1,60 @@
+"""The words of the table."""
+
+from semfocus.studies.analysis import analyse
+from semfocus.studies.statistics import Estimate, Speedup, Time
+from semfocus.studies.tables import COLUMNS, speedup_text, summary_rows, time_text
+from studies.records import arm
+
+
+def test_a_table_of_three_seeds() -> None:
+    records = [*arm("full", [40, 47, None]), *arm("top_k(5)", [7, 7, 13], seconds=0.25)]
+    full, top_k = summary_rows(analyse(records)[0])
+    assert tuple(full) == tuple(top_k) == tuple(COLUMNS)
+    assert top_k | {"speedup": "", "seconds_speedup": ""} == {
+        "arm": "top_k(5)",
+        "group": "input-dependent",
+        "reached": "3/3",
+        "perfect": "3/3",
+        "epochs": "7 (7 to 13)",
+        "seconds": "1.8 (1.8 to 3.2)",
+        "speedup": "",
+        "seconds_speedup": "",
+        "p": "0.25 (0.25), at best 0.25",
+        "held_out_epochs": "> 60",
+        "last_held_out": "90 % (90 to 90)",
+        "gap": "+10.0 points",
+    }
+    assert top_k["speedup"].startswith("at least 5.7x [")
+    assert top_k["speedup"].endswith(", ∞]")
+    assert (full["epochs"], full["reached"], full["speedup"], full["p"]) == (
+        "47 (40 to > 60)",
+        "2/3",
+        "baseline",
+        "",
+    )
+
+
+def test_times() -> None:
+    some = {seed: Time(7 + seed, True) for seed in range(10)}
+    assert time_text(Estimate(11.5, 8, 15), some) == "11.5 [8, 15]"
+    assert time_text(Estimate(11.5, 8, None), some | {9: Time(40, False)}) == "11.5 [8, > 40]"
+    assert time_text(Estimate(None, 8, None), some | {9: Time(40, False)}) == "> 40"
+    assert time_text(Estimate(7, 0, None), {1: Time(7, True)}) == "7"
+    assert time_text(Estimate(None, None, None), {}) == ""
+
+
+def test_speedups() -> None:
+    pairs = analyse([*arm("full", [1]), *arm("top_k(5)", [1])])[0].arms[1].speedup.pairs  # type: ignore[union-attr]
+    assert speedup_text(Speedup(5.71, 3.14, 10.44, pairs, method="t")) == "5.7x [3.1, 10.4]"
+    assert speedup_text(Speedup(2.3, 1.4, None, pairs, at_least=True, method="t")) == "at least 2.3x [1.4, ∞]"
+    assert speedup_text(Speedup(0.5, None, 0.8, pairs, at_most=True, method="t")) == "at most 0.50x [0, 0.80]"
+    assert speedup_text(Speedup(None, None, None, pairs, method="t")) == "unknown [0, ∞]"
+    assert speedup_text(Speedup(2e6, 0.0001, 3e9, pairs, method="t")) == "1000+x [under 0.01, 1000+]"
+    assert speedup_text(Speedup(2.0, None, None, pairs)) == "2x"
+    assert speedup_text(Speedup(None, None, None)) == "no common seed"
+    assert speedup_text(None) == ""
+
+
+def test_a_baseline_of_its_own_name() -> None:
+    rows = summary_rows(analyse([*arm("full", [4, 5]), *arm("top_k(5)", [2, 3])], baseline="top_k(5)")[0])
+    assert [row["speedup"] == "baseline" for row in rows] == [False, True]
