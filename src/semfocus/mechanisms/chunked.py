@@ -16,6 +16,7 @@ from semfocus.mechanisms.reference import (
     softmax_over_kept,
     sum_of_kept,
 )
+from semfocus.mechanisms.transforms import REASON, is_transformed
 
 # Gathering moves memory, a product with all keys is arithmetic: measured, they cost the same at about this share.
 GATHER_ONE_OF = 16
@@ -23,6 +24,8 @@ GATHER_ONE_OF = 16
 
 def refuses(call: AttentionCall) -> str | None:
     """Why a call cannot be served by blocks of queries, or None."""
+    if is_transformed():
+        return REASON
     if not call.pattern.serves_rows():
         return f"the pattern defines no keep_rows: {call.pattern}"
     if 0 in (*call.batch_shape, call.query.shape[-2], *call.value.shape[-2:]):

@@ -11,6 +11,7 @@ from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import load_library
 from semfocus.mechanisms.kernels.operation import Options, attend
 from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.transforms import REASON, is_transformed
 from semfocus.randomness import draw_seed
 
 _MODES: dict[type, int] = {TopK: 0, BottomK: 1, Random: 2, Banded: 3, BlockLocal: 4, Full: 5}
@@ -28,6 +29,8 @@ def refuses(call: AttentionCall) -> str | None:
         return "the kernels were not compiled: install with a C++ compiler (see `semfocus doctor`)"
     if torch.jit.is_tracing():  # type: ignore[attr-defined]
         return "torch.jit.trace does not see the kernels"
+    if is_transformed():
+        return REASON
     if not has_kernel(call.pattern):
         return f"no native kernel for {call.pattern}"
     if call.query.device.type != "cpu" or call.query.dtype not in _DTYPES:

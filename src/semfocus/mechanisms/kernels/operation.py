@@ -8,6 +8,7 @@ from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Problem, Rows, compiled_library
 from semfocus.mechanisms.kernels.memory import in_large_pages
+from semfocus.mechanisms.transforms import is_transformed
 
 _FULL = 5
 
@@ -144,6 +145,8 @@ def _gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
 
 def split_three(joint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The three thirds of the last dimension; the gradients are not copied together if they already lie so."""
+    if is_transformed():
+        return joint.chunk(3, dim=-1)
     return _SplitThree.apply(joint)
 
 

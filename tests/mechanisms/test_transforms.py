@@ -1,0 +1,70 @@
+"""torch.func and forward-mode derivatives get the derivatives of the definition, not silence."""
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+
+from semfocus import Full, TopK, attention
+from semfocus.model import Classifier, ModelConfig
+
+
+def inputs():
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(2, 1, 6, 4, generator=generator, dtype=torch.float64) for _ in range(3)]
+
+
+@pytest.mark.parametrize("pattern", [TopK(2), Full()], ids=str)
+def test_torch_func_grad_is_the_gradient(pattern):
+    query, key, value = inputs()
+    leaf = query.clone().requires_grad_()
+    attention(leaf, key, value, pattern).square().sum().backward()
+    found = torch.func.grad(lambda query: attention(query, key, value, pattern).square().sum())(query)
+    assert torch.allclose(found, leaf.grad, atol=1e-12)
+
+
+def test_forward_mode_keeps_its_tangent():
+    query, key, value = inputs()
+    direction = torch.ones_like(query)
+    step = 1e-6
+    difference = (
+        attention(query + step * direction, key, value, TopK(2))
+        - attention(query - step * direction, key, value, TopK(2))
+    ) / (2 * step)
+    with forward_ad.dual_level():
+        output = attention(forward_ad.make_dual(query, direction), key, value, TopK(2))
+        tangent = forward_ad.unpack_dual(output).tangent
+    assert tangent is not None
+    assert torch.allclose(tangent, difference, atol=1e-6)
+
+
+def test_a_model_can_be_differentiated_by_torch_func():
+    model = Classifier(
+        ModelConfig(
+            vocab_size=3,
+            num_classes=2,
+            max_length=6,
+            d_model=8,
+            d_mlp=8,
+            num_blocks=1,
+            dropout=0.0,
+            pattern="top_k(2)",
+        ),
+        seed=0,
+    )
+    tokens = torch.randint(2, (3, 6), generator=torch.Generator().manual_seed(0))
+    parameters = dict(model.named_parameters())
+    gradients = torch.func.grad(
+        lambda values: torch.func.functional_call(model, values, (tokens,)).square().sum()
+    )(parameters)
+    model(tokens).square().sum().backward()
+    for name, parameter in parameters.items():
+        assert torch.allclose(gradients[name], parameter.grad, atol=1e-5), name
+
+
+@pytest.mark.parametrize("implementation", ["native", "torch"])
+def test_an_implementation_asked_for_says_why_not(implementation):
+    query, key, value = inputs()
+    with pytest.raises(ValueError, match="PyTorch's own operations"):
+        torch.func.grad(
+            lambda query: attention(query, key, value, TopK(2), implementation=implementation).sum()
+        )(query)
