@@ -28,6 +28,7 @@ def test_ties_count_as_far_as_they_are() -> None:
     assert sign_flip_p([1, 1, -1]) == 1.0
     assert sign_flip_p([0.1, 0.2, 0.3, -0.6]) == 1.0
     assert sign_flip_p([0.1, 0.2, -0.3, 0.6]) == sign_flip_p([1, 2, -3, 6])
+    assert sign_flip_p([0.1] * 10) == 2 / 1024  # added one by one, ten times 0.1 is less than 1
 
 
 def test_no_difference_is_no_evidence() -> None:

@@ -109,7 +109,8 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
                 f"{task}, {arm.label}: runs with {own[arm]} and with {chosen}; give the runs of one setting an arm"
             )
         seeds = runs.setdefault(arm, {})
-        seeds[spec["seed"]] = min(seeds.get(spec["seed"], record), record, key=_rank)
+        known = seeds.get(spec["seed"])
+        seeds[spec["seed"]] = record if known is None else min(known, record, key=_rank)
     ordered = sorted(runs, key=_order)
     setting = {
         key: value
