@@ -71,7 +71,10 @@ def picture(studies: "list[StudyProgress]") -> "Group":
 
     if not studies:
         return Group(Text("no runs yet"))
-    return Group(*(part for study in studies for part in (heading(study), *run_lines(study), Text(""))))
+    parts: list[Group | Text] = []
+    for study in studies:
+        parts += [heading(study), *run_lines(study), Text("")]
+    return Group(*parts)
 
 
 def heading(study: "StudyProgress") -> "Group":

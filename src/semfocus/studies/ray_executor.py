@@ -20,6 +20,7 @@ class Place:
     def __init__(self, actor: Any) -> None:
         self.actor = actor
         self.answer = actor.next_messages.remote()
+        self.ready = False  # until it has answered, it may still wait for a free core
         self.job: Job | None = None
         self.directory: RunDirectory | None = None
         self.ownership = ExitStack()
@@ -37,10 +38,10 @@ class RayExecutor:
         self.ray = _import_ray()
         self.hear = hear
         self.connected_here = _connect(self.ray, workers or max(1, usable_cores() // threads), threads)
-        cores = int(self.ray.cluster_resources().get("CPU", 1))
-        self.size = workers or max(1, cores // threads)
+        room = max(1, int(self.ray.available_resources().get("CPU", 1)) // threads)
+        self.size = min(workers or room, room)
         # Actors are not started again by Ray: how often a run is tried is our own decision.
-        self.Actor = self.ray.remote(num_cpus=threads, max_restarts=0, max_task_retries=0, max_concurrency=2)(
+        self.Actor = self.ray.remote(num_cpus=threads, max_restarts=0, max_task_retries=0, max_concurrency=3)(
             RayWorker
         )
         self.places: list[Place] = []
@@ -82,6 +83,7 @@ class RayExecutor:
         refused, self.refused = self.refused, []
         for run, message in refused:
             self.hear(run, message)
+        self._make_room()
         answers = {place.answer: place for place in self.places}
         if refused or not answers:
             return
@@ -89,12 +91,23 @@ class RayExecutor:
         for answer in ready:
             self._listen(answers[answer])
 
+    def _make_room(self) -> None:
+        """An idle actor keeps its core: let it go if another one may be waiting for it."""
+        if any(place.job is not None and not place.ready for place in self.places):
+            for place in [place for place in self.places if place.job is None]:
+                self.ray.kill(place.actor)
+                self.places.remove(place)
+
     def _listen(self, place: Place) -> None:
         try:
             messages = self.ray.get(place.answer)
         except self.ray.exceptions.RayActorError as error:
-            self._dismiss(place, f"Ray worker ended: {' '.join(str(error).split())[:200]}")
+            how = " ".join(str(error).split())[:200]
+            if error.actor_init_failed:
+                raise ChildProcessError(f"Ray workers cannot start: {how}") from None
+            self._dismiss(place, f"Ray worker ended: {how}")
             return
+        place.ready = True
         place.answer = place.actor.next_messages.remote()
         for message in messages:
             self._pass_on(place, message)

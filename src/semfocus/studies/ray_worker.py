@@ -21,7 +21,7 @@ class RemoteJob:
 
 
 class RayWorker:
-    """An actor with two threads: one does the jobs, the other hands out the messages."""
+    """An actor with three threads: for the job, for handing out the messages, for being interrupted."""
 
     def __init__(self) -> None:
         self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()

@@ -1,0 +1,67 @@
+"""The worker's side of the Ray executor, without Ray: files go out and come back, also half-way."""
+
+from pathlib import Path
+
+from semfocus.runs import RunDirectory, RunSpec, Store, open_store, result_digest
+from semfocus.runs.transfer import pack, unpack
+from semfocus.studies.job import Job
+from semfocus.studies.ray_worker import RayWorker, RemoteJob
+from semfocus.training import run
+from studies.minis import events_of, mini_study
+
+
+def remote_job(spec: RunSpec, store: Store) -> RemoteJob:
+    values = spec.model_dump(mode="json")
+    job = Job(spec.digest, values, "", "cpu", 1, 0.0, None)
+    store.directory(spec).create(values)
+    return RemoteJob(job, pack(store.directory(spec)), None)
+
+
+def perform(worker: RayWorker, spec: RunSpec, store: Store) -> list[str]:
+    """Do the job and bring back its files, as the executor would."""
+    worker.perform(remote_job(spec, store))
+    events = []
+    while not worker.messages.empty():
+        for message in worker.next_messages():
+            events.append(message["event"])
+            if "parcel" in message:
+                unpack(store.directory(spec), message["parcel"])
+    return events
+
+
+def test_an_interrupted_run_comes_home_and_continues_elsewhere(tmp_path: Path) -> None:
+    spec = mini_study(2, epochs=6)[0]
+    whole = run(spec, open_store(tmp_path / "whole"))
+    store = open_store(tmp_path / "parts")
+    stopped = RayWorker()
+    stopped.interrupt()  # heard after the first batch: the untrained model has been saved
+    assert perform(stopped, spec, store) == ["started", "epoch", "saved", "interrupted"]
+    assert events_of(store, spec) == {"attempt": 1, "epoch": 1, "interrupted": 1}
+    assert perform(RayWorker(), spec, store)[-1] == "ended"
+    (record,) = store.records()
+    assert record["attempts"] == 2
+    assert result_digest(record) == result_digest(whole)
+    names = [sorted(path.name for path in open_store(tmp_path / part).directory(spec).checkpoints.iterdir())
+             for part in ("whole", "parts")]  # fmt: skip
+    assert names[1][0] == names[0][0], "the best checkpoint"
+    assert names[1][1:] == ["last-000005", "last-000006"]
+
+
+def test_what_fails_outside_of_training_is_a_message_too(tmp_path: Path) -> None:
+    spec, worker = mini_study(2)[0], RayWorker()
+    remote = remote_job(spec, open_store(tmp_path))
+    remote.parcel.plain["env.json"] = None  # type: ignore[assignment]
+    worker.perform(remote)
+    (message,) = worker.next_messages()
+    assert (message["event"], message["again"]) == ("failed", True)
+
+
+def test_unpacking_makes_directories_equal_and_sends_known_checkpoints_once(tmp_path: Path) -> None:
+    spec = mini_study(2)[0]
+    store = open_store(tmp_path / "runs")
+    run(spec, store, checkpoint_seconds=0)
+    source, target = store.directory(spec), RunDirectory(tmp_path / "copy")
+    (target.checkpoints / "last-000099").mkdir(parents=True)  # of an abandoned future
+    unpack(target, pack(source))
+    assert pack(target) == pack(source)
+    assert pack(source, known=pack(source).generations).checkpoints == {}
