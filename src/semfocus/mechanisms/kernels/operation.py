@@ -146,7 +146,8 @@ def _gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tenso
 def split_three(joint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The three thirds of the last dimension; the gradients are not copied together if they already lie so."""
     if is_transformed():
-        return joint.chunk(3, dim=-1)
+        first, second, third = joint.chunk(3, dim=-1)
+        return first, second, third
     return _SplitThree.apply(joint)
 
 
