@@ -200,7 +200,7 @@ def test_study_compares_the_curves_and_reads_finished_runs(
     first = invoke("study", "quick", store=runs)
     assert first.exit_code == 0, first.stderr
     assert "training accuracy" in first.stdout
-    assert "run 2 of 2: even_pairs top_k(3)" in first.stderr
+    assert "[2/2] even_pairs" in first.stderr
     for pattern in ("full", "top_k(3)"):
         assert pattern in first.stdout
     second = invoke("study", "quick", store=runs)
