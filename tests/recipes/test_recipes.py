@@ -11,7 +11,7 @@ NUMBERS = {
     "small": 8 * 7 * 5,
     "curves": 8 * 7 * 10,
     "activations": 8 * 5 * 2 * 10,
-    "mask_sizes": 8 * (2 + 2 * 2 * 3 + 2) * 10,
+    "mask_sizes": 8 * (2 + 2 * 2 * 3 + 2 + 1) * 10,
     "depth": 3 * 4 * 10,
     "depth_short": 3 * 4 * 10,
     "heads": 3 * 4 * 10,

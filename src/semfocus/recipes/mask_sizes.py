@@ -13,6 +13,7 @@ ARMS = (
     "full x4",
     *(f"{name}({size}){extra}" for name in ("banded", "block_local") for size in SIZES for extra in GLOBALS),
     *(f"top_k({size})" for size in SIZES),
+    "top_k(5)+G1",  # ours: the global token as a sink
 )
 
 

@@ -97,4 +97,4 @@ def _accuracy(values: Sequence[float]) -> str:
 
 
 def _points(values: Sequence[float]) -> str:
-    return f"{100 * median(values):+.1f} points" if values else ""
+    return f"{round(100 * median(values), 1) + 0.0:+.1f} points" if values else ""  # + 0.0: never -0.0

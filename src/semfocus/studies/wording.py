@@ -6,14 +6,16 @@ from semfocus.studies.statistics import Speedup
 
 
 def number(value: float) -> str:
-    """Two or three digits that matter.
+    """Two or three digits that matter; 1.03 is not 1.
 
-    >>> number(5.714), number(0.4567), number(58.0), number(1234.5)
-    ('5.7', '0.46', '58', '1234')
+    >>> number(5.714), number(0.4567), number(1.03), number(58.0), number(1234.5)
+    ('5.7', '0.46', '1.03', '58', '1234')
     """
     if value >= 100 or value == int(value):
         return f"{value:.0f}"
-    return f"{value:.1f}".removesuffix(".0") if value >= 1 else f"{value:.2f}"
+    if value >= 2:
+        return f"{value:.1f}".removesuffix(".0")
+    return f"{value:.2f}".removesuffix("0") if value >= 1 else f"{value:.2f}"
 
 
 def ratio(value: float | None, missing: str = "") -> str:
