@@ -77,16 +77,18 @@ def _write(
     folder: Path,
     study: str | None,
 ) -> list[Path]:
+    own = [] if study is None else plans[-1].own_settings
     if kind == "html":
         from semfocus.report.page import TITLE, write_report
 
         title = plans[0].question if study is not None else TITLE
-        return [write_report(records, output or folder / "report.html", plans=plans, title=title)]
+        page = output or folder / "report.html"
+        return [write_report(records, page, plans=plans, title=title, apart_from=own)]
     if kind == "markdown":
         from semfocus.report import write_markdown
 
-        return [write_markdown(records, output or folder / "report.md", plans=plans)]
+        return [write_markdown(records, output or folder / "report.md", plans=plans, apart_from=own)]
     from semfocus.report.paper_figures import write_figures
     from semfocus.studies.analysis import analyse
 
-    return write_figures(analyse(records), output or folder / "figures", kind)
+    return write_figures(analyse(records, apart_from=own), output or folder / "figures", kind)

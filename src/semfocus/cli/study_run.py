@@ -84,7 +84,13 @@ def _planned(
     """The plan, written before the first run: `semfocus status` then knows what is to come."""
     from semfocus.runs.plan import Plan, write_plan
 
-    plan = Plan(name=name, question=source.question, command=command, runs=[spec.digest for spec in specs])
+    plan = Plan(
+        name=name,
+        question=source.question,
+        command=command,
+        runs=[spec.digest for spec in specs],
+        own_settings=list(source.own_settings),
+    )
     write_plan(execution.store, plan)
     return plan
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from semfocus.durable import write_durably
 from semfocus.runs.store import Store
@@ -11,12 +11,16 @@ from semfocus.runs.store import Store
 
 @dataclass(frozen=True)
 class Plan:
-    """A study's question, the command that runs it, and the digests of its runs in their order."""
+    """A study's question, the command that runs it, and the digests of its runs in their order.
+
+    `own_settings` names what may differ between the arms of one comparison, e.g. training.learning_rate.
+    """
 
     name: str
     question: str
     command: str
     runs: list[str]
+    own_settings: list[str] = field(default_factory=list)
 
 
 def write_plan(store: Store, plan: Plan) -> None:
