@@ -9,13 +9,18 @@ from semfocus.runs.paper_settings import PAPER_SEEDS, PAPER_TASKS
 QUESTION = "Which attention learns in fewer epochs on each of the eight tasks, scaled down?"
 FIGURE = "ours: figures 1, 7, 8 (proceedings) scaled down"
 
+#: chosen on seeds 1 and 2 with full attention alone, before any other arm was run. With 250 samples and a learning rate of
+#: 0.2 or 0.3 it reached the target on six tasks within 340 epochs, and stood at 70 to 79 % on parity and cycle_navigation
+#: after 400; 500 and 1,000 samples took more steps than half a minute allows on the tasks that are learned by heart, a
+#: rate of 0.1 was slower and 0.5 failed on missing_duplicate. So few samples make this a study of fitting more than of
+#: generalising: the held-out accuracies of the paper's setting are higher.
 SETTING: dict[str, Any] = {
     "model": {"num_blocks": 2, "d_model": 32, "d_mlp": 32},
     "training": {
         "length": 16,
-        "num_train": 2000,
-        "num_held_out": 1000,
-        "epochs": 40,
+        "num_train": 250,
+        "num_held_out": 500,
+        "epochs": 400,
         "learning_rate": 0.2,
         "learning_rate_decay": 1.0,
     },
