@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-REQUIRED = ("torch", "numpy", "pydantic", "rich", "safetensors", "typer")
+REQUIRED = ("torch", "jinja2", "numpy", "polars", "pydantic", "rich", "safetensors", "scipy", "typer")
 
 
 def doctor(
@@ -42,7 +42,6 @@ def doctor(
 def _torch_facts() -> dict[str, str]:
     import torch
 
-    from semfocus.mechanisms import kernels_in_use
     from semfocus.training.device import resolve_device
 
     return {
@@ -51,6 +50,23 @@ def _torch_facts() -> dict[str, str]:
         "mps": "available" if torch.backends.mps.is_available() else "not available",
         "cpu capability": torch.backends.cpu.get_cpu_capability(),
         "threads (torch)": f"{torch.get_num_threads()} by default; semfocus uses 1 a run unless told otherwise",
-        "native kernels": kernels_in_use()
-        or "not compiled: install a C++ compiler, then `pip install -e .` again",
+        "native kernels": _kernels(),
     }
+
+
+def _kernels() -> str:
+    """The instruction set of the kernels, or why there are none."""
+    import os
+
+    from semfocus.mechanisms import kernels_in_use
+
+    try:
+        found = kernels_in_use()
+    except (ImportError, OSError, ValueError) as error:
+        return f"not usable: {error}"
+    chosen = os.environ.get("SEMFOCUS_KERNELS")
+    if found is not None:
+        return f"{found} (top_k, bottom_k, random, banded, block_local, full; others run on PyTorch)"
+    if chosen is not None:
+        return f"switched off, or no file: SEMFOCUS_KERNELS={chosen}"
+    return "not compiled: install a C++ compiler, then `pip install -e .` again"

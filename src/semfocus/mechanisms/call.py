@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -59,7 +60,9 @@ def checked_call(
 ) -> AttentionCall:
     """Refuse what cannot mean anything, with what was expected and what came."""
     if not isinstance(pattern, Pattern):
-        raise ValueError(f"pattern must be a Pattern such as TopK(5), got {pattern!r}")
+        raise ValueError(
+            f"pattern must be a Pattern such as TopK(5), got {_briefly(pattern)}; a mask is mask=..."
+        )
     if causal and pattern.global_tokens():
         raise ValueError(f"{pattern} cannot be causal: a global token sees the whole sequence")
     if not 0.0 <= dropout < 1.0:
@@ -67,14 +70,28 @@ def checked_call(
     _check_tensors(query, key, value)
     if enable_gqa:
         key, value = _repeat_heads(query, key), _repeat_heads(query, value)
-    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else _checked_scale(scale)
     call = AttentionCall(query, key, value, pattern, mask, causal, scale, dropout, generator)
     _check_shapes(call)
     return call
 
 
+def _briefly(value: object) -> str:
+    return type(value).__name__ if isinstance(value, Tensor) else repr(value)
+
+
+def _checked_scale(scale: object) -> float:
+    if isinstance(scale, Tensor):  # the kernels would take its value and lose its gradient
+        raise TypeError("scale must be a number; for a scale that is learned, multiply the query by it")
+    if not isinstance(scale, Real) or not math.isfinite(scale):
+        raise ValueError(f"scale must be a finite number, got {scale!r}")
+    return float(scale)
+
+
 def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
         if tensor.dim() < 2 or not tensor.is_floating_point():
             raise ValueError(
                 f"{name} must be a floating-point tensor (..., length, features), "
@@ -122,12 +139,17 @@ def _check_shapes(call: AttentionCall) -> None:
         batch_shape = call.batch_shape
     except RuntimeError:
         shapes = [tuple(tensor.shape) for tensor in (call.query, call.key, call.value)]
-        raise ValueError(f"leading dimensions of query, key and value do not broadcast: {shapes}") from None
+        raise ValueError(
+            f"leading dimensions of query, key and value do not broadcast: {shapes} "
+            "(fewer key heads than query heads: enable_gqa=True)"
+        ) from None
     if call.mask is None:
         return
     if not isinstance(call.mask, Tensor) or call.mask.dtype != torch.bool:
         given = call.mask.dtype if isinstance(call.mask, Tensor) else type(call.mask).__name__
         raise TypeError(f"mask must be a bool tensor (True = may attend), got {given}")
+    if call.mask.device != call.query.device:
+        raise ValueError(f"mask is on {call.mask.device}, query, key and value on {call.query.device}")
     full_shape = (*batch_shape, call.query.shape[-2], call.key.shape[-2])
     try:
         fits = _broadcast(call.mask.shape, full_shape) == torch.Size(full_shape)

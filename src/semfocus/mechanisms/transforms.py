@@ -1,6 +1,7 @@
-"""Whether a derivative is being taken in a way that only PyTorch's own operations understand."""
+"""Whether somebody looks on in a way that only PyTorch's own operations, or a registered one, can serve."""
 
 import torch
+from torch import Tensor
 from torch.autograd import forward_ad
 
 REASON = "torch.func and forward-mode derivatives need PyTorch's own operations"
@@ -9,3 +10,10 @@ REASON = "torch.func and forward-mode derivatives need PyTorch's own operations"
 def is_transformed() -> bool:
     """Inside torch.func (grad, jvp, vmap ...) or a level of forward-mode derivatives."""
     return forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def is_dispatched(*tensors: Tensor) -> bool:
+    """Operations are being listened to (FakeTensorMode, make_fx), or a tensor is of a class that may have no memory."""
+    return torch._C._len_torch_dispatch_stack() > 0 or any(
+        type(tensor) not in (Tensor, torch.nn.Parameter) for tensor in tensors
+    )

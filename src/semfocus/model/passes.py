@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Library, Pass, compiled_library, load_library
-from semfocus.mechanisms.transforms import is_transformed
+from semfocus.mechanisms.transforms import is_dispatched, is_transformed
 from semfocus.randomness import draw_seed, drop
 
 # The kinds of source/passes.inc.
@@ -56,7 +56,7 @@ def kernels_for(x: Tensor, other: Tensor | None = None) -> Library | None:
     """The kernels, where they serve these tensors outside of torch.compile, which fuses passes itself."""
     if other is not None and (other.dtype, other.shape, other.device) != (x.dtype, x.shape, x.device):
         return None
-    if torch.jit.is_tracing() or is_transformed():  # type: ignore[attr-defined]
+    if torch.jit.is_tracing() or is_transformed() or is_dispatched(x):  # type: ignore[attr-defined]
         return None
     if (
         x.device.type != "cpu"

@@ -15,7 +15,8 @@ from semfocus.mechanisms.transforms import REASON, is_transformed
 from semfocus.randomness import draw_seed
 
 _MODES: dict[type, int] = {TopK: 0, BottomK: 1, Random: 2, Banded: 3, BlockLocal: 4, Full: 5}
-_DTYPES = (torch.float32, torch.float64)
+#: types in which the kernels compute, and those that are converted to float32 first, as everywhere else
+_DTYPES, _CONVERTED = (torch.float32, torch.float64), (torch.bfloat16, torch.float16)
 
 
 def has_kernel(pattern: Pattern) -> bool:
@@ -33,8 +34,8 @@ def refuses(call: AttentionCall) -> str | None:
         return REASON
     if not has_kernel(call.pattern):
         return f"no native kernel for {call.pattern}"
-    if call.query.device.type != "cpu" or call.query.dtype not in _DTYPES:
-        return f"native kernels are for float32 and float64 on the CPU, not {call.query.dtype} on {call.query.device}"
+    if call.query.device.type != "cpu" or call.query.dtype not in (*_DTYPES, *_CONVERTED):
+        return f"native kernels are for floating-point numbers on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
     if max(num_queries, num_keys) >= 2**31 or min(num_queries, num_keys) == 0:
         return "an empty or too long sequence"
@@ -53,6 +54,8 @@ def native_attention(call: AttentionCall) -> Tensor:
         _rows(_four(tensor, shape, tensor.shape[-2:])) for tensor in (call.query, call.key, call.value)
     )
     output = attend(query, key, value, mask, options)
+    if output.dtype != call.query.dtype:
+        output = output.to(call.query.dtype)
     return output if len(shape) == 2 else output.reshape(*shape, *output.shape[-2:])
 
 
@@ -66,6 +69,8 @@ def options_of(
     generator: torch.Generator | None,
 ) -> Options:
     """A call in the kernels' words; draws the seeds that it needs."""
+    if isinstance(pattern, TopK | BottomK) and pattern.k >= num_keys:
+        pattern = Full()
     # Larger sizes mean the same, and would not fit the kernels' integers.
     size = min(_size(pattern), num_keys + num_queries)
     return Options(
@@ -103,4 +108,8 @@ def _four(tensor: Tensor, shape: torch.Size, last: tuple[int, ...]) -> Tensor:
 
 def _rows(tensor: Tensor) -> Tensor:
     """The kernels take any strides, except that the features of a row lie side by side."""
+    if tensor.dtype in _CONVERTED:
+        tensor = tensor.float()
+    if tensor.is_neg():  # a view that means the negative of its memory
+        tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

@@ -1,6 +1,6 @@
 """The kernels as a differentiable operation on (outer, inner, length, features)."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Problem, Rows, compiled_library
 from semfocus.mechanisms.kernels.memory import in_large_pages
-from semfocus.mechanisms.transforms import is_transformed
+from semfocus.mechanisms.transforms import is_dispatched, is_transformed
 
 _FULL = 5
 
@@ -27,14 +27,19 @@ class Options:
     dropout_seed: int
     threads: int
 
+    def values(self) -> tuple[int, int, int, bool, float, float, int, int, int]:
+        """In order. (dataclasses.astuple would copy each deeply, which torch.compile and torch.export cannot follow.)"""
+        first = (self.mode, self.size, self.kept, self.causal, self.scale, self.dropout)
+        return (*first, self.selection_seed, self.dropout_seed, self.threads)
+
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options) -> Tensor:
     """Output of attention, by the quickest way to call the kernels.
 
-    A registered operation can be traced by torch.compile, but costs as much as the kernels at length 40.
+    A registered operation can be traced and dispatched, but costs as much as the kernels at length 40.
     """
-    if torch.compiler.is_compiling():
-        return attend_operation(query, key, value, mask, *astuple(options))[0]
+    if torch.compiler.is_compiling() or is_dispatched(query, key, value):
+        return attend_operation(query, key, value, mask, *options.values())[0]
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         return _Attend.apply(query, key, value, mask, options)
     return attention_forward(query, key, value, mask, options)[0]
@@ -56,7 +61,7 @@ class _Attend(torch.autograd.Function):
         results = (output, indices, weights)
         if torch.is_grad_enabled():  # the way to a second derivative, which is refused with a reason
             gradients = attend_backward_operation(
-                grad_output, query, key, value, mask, *results, *astuple(ctx.options)
+                grad_output, query, key, value, mask, *results, *ctx.options.values()
             )
         else:
             gradients = _gradients(query, key, value)
