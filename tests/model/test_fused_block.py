@@ -15,7 +15,16 @@ pytestmark = pytest.mark.skipif(
     load_library() is None, reason="the kernels were not compiled (no C++ compiler)"
 )
 
-PATTERNS = ("full", "top_k(3)", "bottom_k(2)", "banded(4)", "block_local(3)", "random(2)")
+PATTERNS = (
+    "full",
+    "top_k(3)",
+    "bottom_k(2)",
+    "banded(4)",
+    "block_local(3)",
+    "random(2)",
+    "banded(4)+G1",
+    "random(2,fixed)",
+)
 
 
 def config(**changes):

@@ -6,7 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semfocus.mechanisms import Full, Pattern
 from semfocus.mechanisms.kernels.native import has_kernel, options_of
+from semfocus.mechanisms.kernels.static_mask import kept_mask, serves_as_mask
 from semfocus.model.config import ModelConfig
 from semfocus.model.fused_block import BlockOptions, fused_block
 from semfocus.model.passes import (
@@ -76,7 +78,7 @@ class Block(nn.Module):
             return False
         return (
             not attention.listeners
-            and has_kernel(attention.config.pattern)
+            and _has_fast_path(attention.config.pattern, x.shape[1])
             and 0 not in x.shape
             and x.shape[-1] == attention.config.d_model
             and (mask is None or (mask.dtype == torch.bool and mask.device == x.device))
@@ -97,8 +99,11 @@ class Block(nn.Module):
     ) -> Tensor:
         attention, length = self.attention, x.shape[1]
         assert isinstance(attention, SelfAttention)
+        pattern = attention.config.pattern
+        if not has_kernel(pattern):
+            pattern, mask = Full(), kept_mask(pattern, length, length, mask)
         options = options_of(
-            attention.config.pattern,
+            pattern,
             length,
             length,
             causal=False,
@@ -113,6 +118,10 @@ class Block(nn.Module):
         parameters = tuple(each for linear in self._maps() for each in (linear.weight, linear.bias))
         block = BlockOptions(heads, rate, self.attention_eps, self.mlp_eps, options, seeds)
         return fused_block(x, mask, block, parameters)
+
+
+def _has_fast_path(pattern: Pattern, length: int) -> bool:
+    return has_kernel(pattern) or serves_as_mask(pattern, length, length)
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -1,6 +1,7 @@
 """The compiled kernels as an implementation of attention: which calls they serve, and how a call is handed over."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -10,7 +11,9 @@ from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import load_library
 from semfocus.mechanisms.kernels.operation import Options, attend
+from semfocus.mechanisms.kernels.static_mask import kept_mask, serves_as_mask
 from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.reference import reference_attention
 from semfocus.mechanisms.transforms import REASON, is_transformed
 from semfocus.randomness import draw_seed
 
@@ -32,8 +35,10 @@ def refuses(call: AttentionCall) -> str | None:
         return "torch.jit.trace does not see the kernels"
     if is_transformed():
         return REASON
-    if not has_kernel(call.pattern):
-        return f"no native kernel for {call.pattern}"
+    if not has_kernel(call.pattern) and not serves_as_mask(
+        call.pattern, call.query.shape[-2], call.key.shape[-2]
+    ):
+        return f"no native kernel for {call.pattern} at this length"
     if call.query.device.type != "cpu" or call.query.dtype not in (*_DTYPES, *_CONVERTED):
         return f"native kernels are for floating-point numbers on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
@@ -46,6 +51,11 @@ def native_attention(call: AttentionCall) -> Tensor:
     """Output (..., Lq, dv) of a call that is not refused."""
     shape = call.batch_shape
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
+    if not has_kernel(call.pattern):
+        if not _scores_are_surely_finite(call):  # a NaN counts even where the key is not kept
+            return reference_attention(call)[0]
+        kept = kept_mask(call.pattern, num_queries, num_keys, call.mask, call.causal)
+        call = replace(call, pattern=Full(), mask=kept, causal=False)
     options = options_of(
         call.pattern, num_queries, num_keys, call.causal, call.scale, call.dropout, call.generator
     )
@@ -57,6 +67,13 @@ def native_attention(call: AttentionCall) -> Tensor:
     if output.dtype != call.query.dtype:
         output = output.to(call.query.dtype)
     return output if len(shape) == 2 else output.reshape(*shape, *output.shape[-2:])
+
+
+def _scores_are_surely_finite(call: AttentionCall) -> bool:
+    """Whether no sum of products can leave the finite numbers; False for NaN."""
+    query, key = call.query.detach(), call.key.detach()
+    largest = max(1.0, abs(call.scale)) * query.shape[-1] * float(query.abs().max()) * float(key.abs().max())
+    return largest < torch.finfo(torch.promote_types(query.dtype, torch.float32)).max / 2
 
 
 def options_of(
