@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from semfocus.runs.record import Record
     from semfocus.studies.summaries import TaskSummary
 
-#: of the columns of studies/tables.py, those that fit a terminal
+#: of the columns of studies/tables.py, those that fit a terminal, and how wide it must be for all of them
 _COLUMNS = ("arm", "reached", "epochs", "seconds", "speedup", "last_held_out")
+_WIDE = 110
 #: more comparisons than this are left to the report
 _TABLES = 24
 
@@ -63,18 +64,26 @@ def show_result(
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     from semfocus.studies.tables import COLUMNS, summary_rows
 
     setting = ", ".join(f"{key}={value}" for key, value in summary.comparison.setting.items())
-    title = f"{summary.comparison.task} (target: {summary.target:.0%} training accuracy)"
-    table = Table(title=escape(title), title_justify="left", caption=escape(setting), caption_justify="left")
-    for key in _COLUMNS:
-        table.add_column(COLUMNS[key], justify="left" if key == "arm" else "right")
+    title = f"{summary.comparison.task}; target: {summary.target:.0%} training accuracy"
+    columns = [key for key in _COLUMNS if key != "seconds" or console.width >= _WIDE]
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        caption=escape(f"setting: {setting or 'as in the paper'}"),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for key in columns:
+        table.add_column(COLUMNS[key], no_wrap=key == "arm")
     for row in summary_rows(summary):
-        table.add_row(*(escape(row[key]) for key in _COLUMNS))
+        table.add_row(*(escape(row[key]) for key in columns))
     console.print(table)
     console.print(summary.sentence, markup=False)
     for note in summary.notes:
