@@ -25,11 +25,12 @@ def show_result(
     result: "StudyResult", execution: "Execution", *, report: Path | None, no_report: bool, as_json: bool
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
+    from semfocus.cli.study_lengths import length_rows, print_lengths
     from semfocus.studies.analysis import analyse
 
     records = result.records
     summaries = analyse(records, apart_from=result.source.own_settings)
-    lengths = _length_rows(result, execution) if result.source.evaluates_lengths else []
+    lengths = length_rows(result, execution) if result.source.evaluates_lengths else []
     page = None if no_report else _write_report(result, report or _usual_place(result, execution))
     unsuccessful = [record for record in records if record["state"] != "done"]
     if as_json:
@@ -54,7 +55,7 @@ def show_result(
     if len(summaries) > _TABLES:
         console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
     if lengths:
-        _print_lengths(console, lengths)
+        print_lengths(console, lengths)
     for record in unsuccessful:
         console.print(f"{_name(record)} {record['state']}: {record.get('reason')}", markup=False, style="red")
     if page is not None:
@@ -89,44 +90,6 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     for note in summary.notes:
         console.print(f"Note: {note}", markup=False, style="dim")
     console.print()
-
-
-def _length_rows(result: "StudyResult", execution: "Execution") -> list[dict[str, Any]]:
-    """Accuracy of every finished run at every length."""
-    from semfocus.studies.arms import arm_of
-    from semfocus.studies.lengths import accuracy_by_length, lengths_for
-
-    rows = []
-    for spec, record in zip(result.specs, result.records, strict=True):
-        if record["state"] == "done":
-            found = accuracy_by_length(
-                spec, execution.store, lengths_for(spec), device=execution.device, threads=execution.threads
-            )
-            own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
-            rows += [own | row for row in found]
-    return rows
-
-
-def _print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:
-    """One table a task: the median over seeds, lengths across."""
-    from statistics import median
-
-    from rich.markup import escape
-    from rich.table import Table
-
-    for task in dict.fromkeys(row["task"] for row in rows):
-        own = [row for row in rows if row["task"] == task]
-        lengths = sorted({row["length"] for row in own})
-        table = Table(
-            "arm", *map(str, lengths), title=escape(f"{task}: accuracy by length, median over seeds")
-        )
-        for arm in dict.fromkeys(row["arm"] for row in own):
-            cells = [
-                [row["accuracy"] for row in own if (row["arm"], row["length"]) == (arm, length)]
-                for length in lengths
-            ]
-            table.add_row(escape(arm), *(f"{median(cell):.3f}" if cell else "" for cell in cells))
-        console.print(table)
 
 
 def _usual_place(result: "StudyResult", execution: "Execution") -> Path:

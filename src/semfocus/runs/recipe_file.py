@@ -22,15 +22,16 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
     digest = hashlib.sha256(source).hexdigest()
     name = f"semfocus_recipe_{digest[:16]}"
     if name in sys.modules:
+        _register_all(
+            sys.modules[name]
+        )  # another file may have taken a name meanwhile: the last one loaded has it
         return sys.modules[name], digest
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module  # dataclasses look their module up
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
-        for value in list(vars(module).values()):
-            if isinstance(value, type) and value.__module__ == name and issubclass(value, Pattern | Task):
-                _register(value)
+        _register_all(module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, SyntaxError | ImportError | NameError | AttributeError | TypeError):
@@ -39,6 +40,16 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
             ) from error
         raise
     return module, digest
+
+
+def _register_all(module: ModuleType) -> None:
+    for value in list(vars(module).values()):
+        if (
+            isinstance(value, type)
+            and value.__module__ == module.__name__
+            and issubclass(value, Pattern | Task)
+        ):
+            _register(value)
 
 
 def _register(cls: type[Pattern] | type[Task]) -> None:
