@@ -85,3 +85,12 @@ def test_a_users_pattern_and_task_resume_bit_identically(recipe: Path, tmp_path:
     with pytest.raises(KeyboardInterrupt):
         run(spec, open_store(tmp_path / "parts"), observers=[InterruptOnce()])
     assert result_digest(run(spec, open_store(tmp_path / "parts"))) == result_digest(whole)
+
+
+def test_of_two_files_with_one_name_the_last_loaded_counts(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text(RECIPE)
+    second.write_text(RECIPE + "\n# another file\n")
+    for path in (first, second, first):
+        module, _ = load_recipe(path)
+        assert type(parse_pattern("every_other(2)")) is module.EveryOther

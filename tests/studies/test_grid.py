@@ -29,7 +29,7 @@ def test_put_refuses_to_reach_into_a_value() -> None:
 
 def test_records_come_in_the_order_of_the_specs(store, tiny_spec) -> None:
     specs = [tiny_spec(seed=seed) for seed in (3, 1, 2)]
-    assert [record["spec"]["seed"] for record in run_study(specs, store)] == [3, 1, 2]
+    assert [record["spec"]["seed"] for record in run_study(specs, store, executor="serial")] == [3, 1, 2]
 
 
 def test_an_axis_is_a_list_that_is_not_empty_and_repeats_nothing() -> None:

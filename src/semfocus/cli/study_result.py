@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from semfocus.runs.record import Record
     from semfocus.studies.summaries import TaskSummary
 
-#: of the columns of studies/tables.py, those that fit a terminal
+#: of the columns of studies/tables.py, those that fit a terminal, and how wide it must be for all of them
 _COLUMNS = ("arm", "reached", "epochs", "seconds", "speedup", "last_held_out")
+_WIDE = 110
 #: more comparisons than this are left to the report
 _TABLES = 24
 
@@ -24,11 +25,12 @@ def show_result(
     result: "StudyResult", execution: "Execution", *, report: Path | None, no_report: bool, as_json: bool
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
+    from semfocus.cli.study_lengths import length_rows, print_lengths
     from semfocus.studies.analysis import analyse
 
     records = result.records
     summaries = analyse(records, apart_from=result.source.own_settings)
-    lengths = _length_rows(result, execution) if result.source.evaluates_lengths else []
+    lengths = length_rows(result, execution) if result.source.evaluates_lengths else []
     page = None if no_report else _write_report(result, report or _usual_place(result, execution))
     unsuccessful = [record for record in records if record["state"] != "done"]
     if as_json:
@@ -53,7 +55,7 @@ def show_result(
     if len(summaries) > _TABLES:
         console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
     if lengths:
-        _print_lengths(console, lengths)
+        print_lengths(console, lengths)
     for record in unsuccessful:
         console.print(f"{_name(record)} {record['state']}: {record.get('reason')}", markup=False, style="red")
     if page is not None:
@@ -63,61 +65,31 @@ def show_result(
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     from semfocus.studies.tables import COLUMNS, summary_rows
 
     setting = ", ".join(f"{key}={value}" for key, value in summary.comparison.setting.items())
-    title = f"{summary.comparison.task} (target: {summary.target:.0%} training accuracy)"
-    table = Table(title=escape(title), title_justify="left", caption=escape(setting), caption_justify="left")
-    for key in _COLUMNS:
-        table.add_column(COLUMNS[key], justify="left" if key == "arm" else "right")
+    title = f"{summary.comparison.task}; target: {summary.target:.0%} training accuracy"
+    columns = [key for key in _COLUMNS if key != "seconds" or console.width >= _WIDE]
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        caption=escape(f"setting: {setting or 'as in the paper'}"),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for key in columns:
+        table.add_column(COLUMNS[key], no_wrap=key == "arm")
     for row in summary_rows(summary):
-        table.add_row(*(escape(row[key]) for key in _COLUMNS))
+        table.add_row(*(escape(row[key]) for key in columns))
     console.print(table)
     console.print(summary.sentence, markup=False)
     for note in summary.notes:
         console.print(f"Note: {note}", markup=False, style="dim")
     console.print()
-
-
-def _length_rows(result: "StudyResult", execution: "Execution") -> list[dict[str, Any]]:
-    """Accuracy of every finished run at every length."""
-    from semfocus.studies.arms import arm_of
-    from semfocus.studies.lengths import accuracy_by_length, lengths_for
-
-    rows = []
-    for spec, record in zip(result.specs, result.records, strict=True):
-        if record["state"] == "done":
-            found = accuracy_by_length(
-                spec, execution.store, lengths_for(spec), device=execution.device, threads=execution.threads
-            )
-            own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
-            rows += [own | row for row in found]
-    return rows
-
-
-def _print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:
-    """One table a task: the median over seeds, lengths across."""
-    from statistics import median
-
-    from rich.markup import escape
-    from rich.table import Table
-
-    for task in dict.fromkeys(row["task"] for row in rows):
-        own = [row for row in rows if row["task"] == task]
-        lengths = sorted({row["length"] for row in own})
-        table = Table(
-            "arm", *map(str, lengths), title=escape(f"{task}: accuracy by length, median over seeds")
-        )
-        for arm in dict.fromkeys(row["arm"] for row in own):
-            cells = [
-                [row["accuracy"] for row in own if (row["arm"], row["length"]) == (arm, length)]
-                for length in lengths
-            ]
-            table.add_row(escape(arm), *(f"{median(cell):.3f}" if cell else "" for cell in cells))
-        console.print(table)
 
 
 def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
