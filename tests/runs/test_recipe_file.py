@@ -41,14 +41,6 @@ def test_the_source_is_part_of_the_runs_identity(recipe: Path) -> None:
     assert specs[0].digest != specs[1].digest
 
 
-def test_the_file_loaded_last_gives_a_name_its_meaning(recipe: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.py"
-    other.write_text(RECIPE + "\n# another\n")
-    for path in (recipe, other, recipe):
-        module, _ = load_recipe(path)
-        assert type(parse_pattern("every_other(2)")).__module__ == module.__name__
-
-
 def test_a_built_in_name_cannot_be_taken(tmp_path: Path) -> None:
     path = tmp_path / "thief.py"
     path.write_text(RECIPE.replace('"first_bit"', '"parity"'))
