@@ -14,7 +14,7 @@ $(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-study: install ## train full and top_k(5) on a small task and compare the curves
+study: install ## five kinds of attention over three seeds on a small task, a table and a report (minutes)
 	$(BIN)/semfocus study quick
 
 test: install lint ## linter, formatter, type checker, tests (a few minutes)

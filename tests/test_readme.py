@@ -1,12 +1,14 @@
 """What the README shows must run."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
+from semfocus.recipes.source import open_source
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -22,7 +24,7 @@ def test_the_pattern_and_the_task_of_the_readme_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(BLOCKS[1] + BLOCKS[2])
+    Path("mine.py").write_text(BLOCKS[2] + BLOCKS[3])
     command = next(each for each in COMMANDS if "--recipe" in each)
     arguments = [word.strip('"') for word in command.split()]
     tiny = "-q --length 8 --epochs 1 -s model.d_model=8 -s model.num_blocks=1 -s training.num_train=40"
@@ -30,8 +32,23 @@ def test_the_pattern_and_the_task_of_the_readme_train(
     assert result.exit_code == 0, result.stderr
 
 
+def test_the_study_of_the_readme_can_be_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(BLOCKS[1])
+    source = open_source("mine.py")
+    assert source.question == "Do deeper models need top-k less?"
+    assert len(source.specs()) == 18
+
+
+def test_the_options_of_its_studies_are_understood() -> None:
+    for command in (each for each in COMMANDS if each.startswith("study quick --patterns")):
+        result = CliRunner().invoke(app, [*shlex.split(command), "--dry-run"])
+        assert result.exit_code == 0, result.stderr
+        assert "top_p(0.9)" in result.stdout
+
+
 def test_every_command_of_the_readme_exists() -> None:
-    assert len(COMMANDS) >= 7
+    assert len(COMMANDS) >= 14
     for command in COMMANDS:
         result = CliRunner().invoke(app, [command.split()[0], "--help"])
         assert result.exit_code == 0, command
