@@ -83,7 +83,10 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
 
 def _table(table: TaskTable) -> str:
     rows = [
-        [row.label, *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells)]
+        [
+            f"{row.label} ({row.own})" if row.own else row.label,
+            *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells),
+        ]
         for row in table.rows
     ]
     return rows_as_markdown(["attention", *table.columns], rows)

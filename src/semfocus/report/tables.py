@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semfocus.report.wording import UNKNOWN
+from semfocus.report.wording import UNKNOWN, values_text
 from semfocus.studies.tables import speedup_text, summary_rows
 from semfocus.studies.wording import number, p_value, percent
 
@@ -23,11 +23,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One arm: its name, its group, and a cell for each column."""
+    """One arm: its name, its group, a cell for each column, and what it alone has, if arms differ in more than attention."""
 
     label: str
     group: str
     cells: Sequence[Cell]
+    own: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,14 @@ def task_table(summary: "TaskSummary") -> TaskTable:
         "train - held-out",
     ]
     rows = zip(summary.arms, summary_rows(summary), strict=True)
-    return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm, texts)) for arm, texts in rows])
+    own = summary.comparison.arm_settings
+    return TaskTable(
+        columns,
+        [
+            ArmRow(arm.label, arm.group, _cells(arm, texts), values_text(own.get(arm.label, {})))
+            for arm, texts in rows
+        ],
+    )
 
 
 def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:

@@ -62,7 +62,7 @@ def comparison_view(
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
-        runs=[(label, record, train_command(comparison, record)) for label, record in records],
+        runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
     )
 

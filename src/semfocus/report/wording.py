@@ -21,9 +21,12 @@ def setting_text(setting: Mapping[str, Any]) -> str:
     """`blocks 2, length 16, ...`: what differs from the paper's setting, or that nothing does."""
     if not setting:
         return "the paper's setting"
-    return "other than the paper's: " + ", ".join(
-        f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items()
-    )
+    return f"other than the paper's: {values_text(setting)}"
+
+
+def values_text(setting: Mapping[str, Any]) -> str:
+    """`learning_rate 0.1, num_blocks 2`."""
+    return ", ".join(f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items())
 
 
 def value_text(value: Any) -> str:
