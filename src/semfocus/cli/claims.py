@@ -26,9 +26,11 @@ def claims(
     """
     from semfocus.report.claims import judge_all
     from semfocus.runs import open_store
-    from semfocus.studies.analysis import analyse
+    from semfocus.runs.plan import read_plans
+    from semfocus.studies.planned import analyse_planned
 
-    judged = judge_all(analyse(open_store(store).records()))
+    opened = open_store(store)
+    judged = judge_all(analyse_planned(opened.records(), read_plans(opened)))
     if as_json:
         typer.echo(json.dumps([asdict(claim) for claim in judged]))
         return

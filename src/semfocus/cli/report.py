@@ -77,18 +77,17 @@ def _write(
     folder: Path,
     study: str | None,
 ) -> list[Path]:
-    own = [] if study is None else plans[-1].own_settings
     if kind == "html":
         from semfocus.report.page import TITLE, write_report
 
         title = plans[0].question if study is not None else TITLE
         page = output or folder / "report.html"
-        return [write_report(records, page, plans=plans, title=title, apart_from=own)]
+        return [write_report(records, page, plans=plans, title=title)]
     if kind == "markdown":
         from semfocus.report import write_markdown
 
-        return [write_markdown(records, output or folder / "report.md", plans=plans, apart_from=own)]
+        return [write_markdown(records, output or folder / "report.md", plans=plans)]
     from semfocus.report.paper_figures import write_figures
-    from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
-    return write_figures(analyse(records, apart_from=own), output or folder / "figures", kind)
+    return write_figures(analyse_planned(records, plans), output or folder / "figures", kind)

@@ -12,7 +12,7 @@ from semfocus.report.overview import headline, primary, scores
 from semfocus.report.repeating import study_commands
 from semfocus.report.tables import TaskTable, task_table
 from semfocus.report.texts import shortened, visible
-from semfocus.report.wording import setting_text
+from semfocus.report.wording import setting_of
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -38,9 +38,10 @@ def report_text(
 ) -> str:
     """The whole report as text."""
     from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from)
+    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
     main = primary(summaries)
     parts = ["# Which attention learns faster?", f"{len(known)} runs."]
     if len(main) > 1:
@@ -74,7 +75,7 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
     parts = [
         f"## {plain(shortened(comparison.task, 80))}",
         plain(summary.sentence),
-        f"Setting: {plain(setting_text(comparison.setting))}.",
+        f"Setting: {plain(setting_of(comparison))}.",
         _table(task_table(summary)),
     ]
     parts += [f"Note: {plain(note)}" for note in summary.notes]

@@ -27,7 +27,7 @@ class Score:
 
 
 def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
-    """For every task the comparison with the most runs; of equal ones the nearest to the paper's setting."""
+    """For every task the comparison with the most runs; of equal ones that with all else equal, then the nearest to the paper's setting."""
     best: dict[str, TaskSummary] = {}
     for summary in summaries:
         known = best.get(summary.comparison.task)
@@ -36,8 +36,9 @@ def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
     return list(best.values())
 
 
-def _weight(summary: "TaskSummary") -> tuple[int, int]:
-    return sum(map(len, summary.comparison.arms.values())), -len(summary.comparison.setting)
+def _weight(summary: "TaskSummary") -> tuple[int, bool, int]:
+    comparison = summary.comparison
+    return sum(map(len, comparison.arms.values())), not comparison.arm_settings, -len(comparison.setting)
 
 
 def arm_groups(summaries: Sequence["TaskSummary"]) -> dict[str, str]:

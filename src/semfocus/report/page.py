@@ -41,7 +41,10 @@ def write_report(
     title: str = TITLE,
     apart_from: Collection[str] = (),
 ) -> Path:
-    """Write the page and return its path; `apart_from` is that of `semfocus.studies.analysis.analyse`."""
+    """Write the page and return its path.
+
+    Runs are compared as their plans say; `apart_from` (that of `semfocus.studies.analysis.analyse`) overrules them.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_durably(target, report_page(records, plans=plans, title=title, apart_from=apart_from).encode())
@@ -58,9 +61,10 @@ def report_page(
     """The page as text."""
     from semfocus.report.claims import judge_all
     from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from)
+    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)

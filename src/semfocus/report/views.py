@@ -14,7 +14,7 @@ from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
 from semfocus.report.tables import TaskTable, task_table
-from semfocus.report.wording import setting_text
+from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 from semfocus.studies.wording import percent, seeds
 
@@ -52,7 +52,7 @@ def comparison_view(
     return ComparisonView(
         anchor=f"comparison-{number}",
         task=comparison.task,
-        setting=setting_text(comparison.setting),
+        setting=setting_of(comparison),
         sentence=summary.sentence,
         winner=_winner(summary, inks),
         raced=any(arm.speedup and arm.speedup.num_pairs > 1 for arm in summary.arms),

@@ -1,7 +1,10 @@
 """How settings and ratios are written in figures; the numbers of a comparison are worded by `semfocus.studies.tables`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semfocus.studies.arms import Comparison
 
 UNKNOWN = "-"
 
@@ -15,6 +18,12 @@ def times(ratio: float) -> str:
     if ratio != 1 and 0.8 < ratio < 1.25:
         return f"{ratio:.2f}x"
     return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"
+
+
+def setting_of(comparison: "Comparison") -> str:
+    """The setting of a comparison, with what its arms have each for itself."""
+    own = sorted({key.split(".", 1)[-1] for values in comparison.arm_settings.values() for key in values})
+    return setting_text(comparison.setting) + (f"; each arm at its own {', '.join(own)}" if own else "")
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from semfocus.report.texts import shortened
-from semfocus.report.wording import setting_text
+from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class RaceResult:
         verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
         verdict = verdict if self.enough else "too few pairs"
         comparison = self.summary.comparison
-        where = shortened(setting_text(comparison.setting), 120)
+        where = shortened(setting_of(comparison), 160)
         what = f" {self.what}" if self.what else ""
         return (
             f"{shortened(comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
@@ -101,7 +101,7 @@ def race_of_times(
 def one_a_task(
     summaries: Sequence["TaskSummary"], label: str, base: str = "full", held_out: bool = False
 ) -> list[RaceResult]:
-    """For every task the race with the most pairs; of equal ones the nearest to the paper's setting.
+    """For every task the race with the most pairs; of equal ones that with all else equal, then the nearest to the paper's setting.
 
     The choice looks at numbers of seeds and at settings, never at results.
     """
@@ -116,8 +116,9 @@ def one_a_task(
     return list(best.values())
 
 
-def _weight(found: RaceResult) -> tuple[int, int]:
-    return found.speedup.num_pairs, -len(found.summary.comparison.setting)
+def _weight(found: RaceResult) -> tuple[int, bool, int]:
+    comparison = found.summary.comparison
+    return found.speedup.num_pairs, not comparison.arm_settings, -len(comparison.setting)
 
 
 def trained(arm: "ArmSummary | None") -> bool:
