@@ -39,7 +39,7 @@ def claims(
     console = Console(highlight=False)
     for claim in judged:
         console.print(f"{claim.verdict:<12} ", style=_STYLE[claim.verdict], end="")
-        console.print(claim.text, markup=False)
+        console.print(f"{claim.text} ({claim.size})" if claim.size else claim.text, markup=False)
         for line in claim.numbers:
             console.print(f"             {line}", markup=False, style="dim", soft_wrap=True)
         if rules:

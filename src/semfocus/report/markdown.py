@@ -106,7 +106,12 @@ def _claims(summaries: Sequence["TaskSummary"]) -> str:
     return rows_as_markdown(
         ["claim", "verdict", "numbers", "recipe"],
         [
-            [claim.text, claim.verdict, "; ".join(claim.numbers) or "no runs", claim.recipe]
+            [
+                claim.text,
+                f"{claim.verdict} ({claim.size})" if claim.size else claim.verdict,
+                "; ".join(claim.numbers) or "no runs",
+                claim.recipe,
+            ]
             for claim in judged
         ],
     )
