@@ -96,3 +96,19 @@ def test_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
     record = record_of(spec_of("a\ud800b", "full", 1), middle=5, last=1)
     path, _ = export([record], tmp_path, "csv")
     assert polars.read_csv(path)["spec.task"][0] == "a\\ud800b"
+
+
+def test_a_table_is_whole_on_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the one durable helper: what cannot be forced to disk leaves the old table as it was."""
+    record = record_of(spec_of("parity", "full", 1), middle=5, last=3)
+    old = {path: path.read_bytes() for path in export([record], tmp_path, "csv")}
+
+    def no_room(descriptor: int) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr("os.fsync", no_room)
+    with pytest.raises(OSError, match="no room"):
+        export([], tmp_path, "csv")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == old

@@ -3,9 +3,11 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semfocus.durable import write_durably
 from semfocus.studies.arms import arm_of
 from semfocus.studies.setting import flat
 
@@ -25,13 +27,12 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, frame in (("runs", runs_table(known)), ("curves", curves_table(known))):
-        path = folder / f"{name}.{kind}"
-        partial = path.with_name(f".{path.name}.partial")  # a reader never sees half a table
+        path, content = folder / f"{name}.{kind}", BytesIO()
         if kind == "csv":
-            _harmless(frame).write_csv(partial, quote_style="non_numeric")
+            _harmless(frame).write_csv(content, quote_style="non_numeric")
         else:
-            frame.write_parquet(partial)
-        partial.replace(path)
+            frame.write_parquet(content)
+        write_durably(path, content.getvalue())
         paths.append(path)
     return paths
 

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from semfocus.report.scales import Logarithmic
 from semfocus.report.svg import Drawing, number
 from semfocus.report.texts import shortened
-from semfocus.report.wording import times
 from semfocus.studies.tables import speedup_text
+from semfocus.studies.wording import times
 
 if TYPE_CHECKING:
     from semfocus.studies.statistics.speedup import Pair, Speedup
@@ -23,7 +23,6 @@ class Heading:
 
     text: str
     css_class: str = ""
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,14 +78,14 @@ def _forest(title: str, lines: Sequence[Heading | Row], layout: _Layout, css_cla
     for value in scale.ticks(9 if not layout.two_lines else 6):
         x = scale(value)
         drawing.add("line", css_class="one" if value == 1 else "grid", x1=x, x2=x, y1=22.0, y2=bottom)
-        drawing.add("text", times(value), css_class="tick", x=x, y=bottom + 14, text_anchor="middle")
+        drawing.add("text", f"{value:g}x", css_class="tick", x=x, y=bottom + 14, text_anchor="middle")
     one = scale(1)
     drawing.add("text", "slower ←", css_class="side", x=one - 8, y=14.0, text_anchor="end")
     drawing.add("text", "→ faster than full", css_class="side", x=one + 8, y=14.0)
     top = 26.0
     for line, line_height in zip(lines, heights, strict=True):
         if isinstance(line, Heading):
-            _heading(drawing, line, top + line_height - 6, layout)
+            _heading(drawing, line, top + line_height - 6)
         else:
             _row(drawing, line, top, layout, scale)
         top += line_height
@@ -99,12 +98,10 @@ def _height(line: Heading | Row, layout: _Layout) -> float:
     return 34.0 if line.css_class == "group" else 24.0
 
 
-def _heading(drawing: Drawing, line: Heading, y: float, layout: _Layout) -> None:
+def _heading(drawing: Drawing, line: Heading, y: float) -> None:
     drawing.add(
         "text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y
     )
-    if line.note:
-        drawing.add("text", line.note, css_class="heading-note", x=layout.width - 2, y=y, text_anchor="end")
 
 
 def _row(drawing: Drawing, line: Row, top: float, layout: _Layout, scale: Logarithmic) -> None:

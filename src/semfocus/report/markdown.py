@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.claims import judge_all
-from semfocus.report.overview import headline, primary, scores
+from semfocus.report.overview import headline, how_judged, primary, scores
 from semfocus.report.repeating import study_commands
-from semfocus.report.tables import TaskTable, task_table
+from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.texts import shortened, visible
 from semfocus.report.wording import setting_of
 
@@ -45,7 +45,9 @@ def report_text(
     main = primary(summaries)
     parts = ["# Which attention learns faster?", f"{len(known)} runs."]
     if len(main) > 1:
-        parts += [plain(sentence) for sentence in headline(scores(main), len(main))]
+        scored = scores(main)
+        parts += [plain(sentence) for sentence in headline(scored, len(main))]
+        parts += [f"({plain(how_judged(scored))}.)"] if scored else []
     for summary in summaries:
         parts += _comparison(summary, plans)
     parts += ["## Claims", _claims(summaries)]
@@ -77,6 +79,7 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
         plain(summary.sentence),
         f"Setting: {plain(setting_of(comparison))}.",
         _table(task_table(summary)),
+        _table(detail_table(summary)),
     ]
     parts += [f"Note: {plain(note)}" for note in summary.notes]
     return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs))]

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, headline, primary, scores
+from semfocus.report.overview import arm_groups, forest_lines, headline, how_judged, primary, scores
 from semfocus.report.palette import inks, stylesheet
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
@@ -89,6 +89,7 @@ def report_page(
             others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
             scores=scored,
             headline=headline(scored, len(main)) if len(main) > 1 else [],
+            judged=how_judged(scored),
             inks=chosen,
             forest=forest_figures("Speedup over full attention", lines) if lines else None,
             sweeps=[

@@ -13,7 +13,7 @@ from semfocus.report.palette import Ink
 from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
-from semfocus.report.tables import TaskTable, task_table
+from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 from semfocus.studies.wording import percent, seeds
@@ -36,6 +36,7 @@ class ComparisonView:
     facts: list[str]
     notes: list[str]
     table: TaskTable
+    details: TaskTable
     legend: list[tuple[str, str, Ink]]
     figures: list[Markup]
     commands: list[str]
@@ -59,6 +60,7 @@ def comparison_view(
         facts=_facts(summary),
         notes=list(summary.notes),
         table=task_table(summary),
+        details=detail_table(summary),
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
@@ -98,7 +100,7 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
         curve_figure("held-out accuracy", arms, "held_out_accuracy", inks, summary.held_out_target),
         survival_figure(
             f"seeds not yet at {percent(summary.target)} training accuracy",
-            {arm.label: steps for arm in summary.arms if (steps := _steps(arm)) is not None},
+            {arm.label: steps for arm in summary.arms if (steps := _steps(arm, arms[arm.label])) is not None},
             inks,
             epoch_grid([record for records in arms.values() for record in records])[-1],
         ),
@@ -106,7 +108,8 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
     return [figure for figure in figures if figure is not None]
 
 
-def _steps(arm: "ArmSummary") -> Steps | None:
+def _steps(arm: "ArmSummary", records: Sequence[Mapping[str, Any]]) -> Steps | None:
+    """A run that diverged counts as looked at to the end, but its tick stands where it really ended."""
     from semfocus.studies.statistics.survival import kaplan_meier
 
     times = list(arm.times.values())
@@ -118,9 +121,13 @@ def _steps(arm: "ArmSummary") -> Steps | None:
         left=list(curve.survival),
         low=list(curve.low),
         high=list(curve.high),
-        censored=[time.value for time in times if not time.reached],
+        censored=[_last_epoch(record) for record in records if not arm.times[record["spec"]["seed"]].reached],
         end=max(time.value for time in times),
     )
+
+
+def _last_epoch(record: Mapping[str, Any]) -> float:
+    return float(max((record.get("curve") or {}).get("epoch", []), default=0))
 
 
 def _shared_spec(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

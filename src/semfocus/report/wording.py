@@ -1,4 +1,4 @@
-"""How settings and ratios are written in figures; the numbers of a comparison are worded by `semfocus.studies.tables`."""
+"""How settings are written; numbers and ratios are worded by `semfocus.studies.wording`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -7,17 +7,6 @@ if TYPE_CHECKING:
     from semfocus.studies.arms import Comparison
 
 UNKNOWN = "-"
-
-
-def times(ratio: float) -> str:
-    """A ratio on an axis or at a dot.
-
-    >>> times(8.333), times(1.04), times(0.5)
-    ('8.3x', '1.04x', '0.5x')
-    """
-    if ratio != 1 and 0.8 < ratio < 1.25:
-        return f"{ratio:.2f}x"
-    return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"
 
 
 def setting_of(comparison: "Comparison") -> str:

@@ -55,13 +55,19 @@
 
   for (const scope of document.querySelectorAll(".comparison")) {
     let pinned = null;
-    for (const key of scope.querySelectorAll(".key")) {
+    const keys = [...scope.querySelectorAll(".key")];
+    const pin = (arm) => {
+      pinned = pinned === arm ? null : arm;
+      for (const key of keys) key.setAttribute("aria-pressed", String(key.dataset.arm === pinned));
+      highlight(scope, pinned);
+    };
+    for (const key of keys) {
       const arm = key.dataset.arm;
       key.addEventListener("pointerenter", () => highlight(scope, arm));
       key.addEventListener("focus", () => highlight(scope, arm));
       key.addEventListener("pointerleave", () => highlight(scope, pinned));
       key.addEventListener("blur", () => highlight(scope, pinned));
-      key.addEventListener("click", () => { pinned = pinned === arm ? null : arm; highlight(scope, pinned); });
+      key.addEventListener("click", () => pin(arm));
     }
     for (const panel of scope.querySelectorAll(".panel")) {
       const { x0, x1, last, y0, y1, low, high } = Object.fromEntries(Object.entries(panel.dataset).map(([key, value]) => [key, +value]));
