@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.claims import judge_all
+from semfocus.report.lengths import length_table
 from semfocus.report.overview import headline, how_judged, primary, scores
 from semfocus.report.repeating import study_commands
 from semfocus.report.tables import TaskTable, detail_table, task_table
@@ -81,6 +82,10 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
         _table(task_table(summary)),
         _table(detail_table(summary)),
     ]
+    lengths = length_table(comparison.arms)
+    if lengths is not None:
+        columns = ["accuracy at length", *map(str, lengths.lengths)]
+        parts.append(rows_as_markdown(columns, lengths.rows()))
     parts += [f"Note: {plain(note)}" for note in summary.notes]
     return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs))]
 

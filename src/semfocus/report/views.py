@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from semfocus.report.curve_figure import curve_figure
+from semfocus.report.curve_figure import curve_figure, length_figure
+from semfocus.report.lengths import LengthTable, length_table
 from semfocus.report.overview import side
 from semfocus.report.palette import Ink
 from semfocus.report.repeating import study_commands, train_command
@@ -39,6 +40,7 @@ class ComparisonView:
     details: TaskTable
     legend: list[tuple[str, str, Ink]]
     figures: list[Markup]
+    lengths: LengthTable | None
     commands: list[str]
     runs: list[tuple[str, Mapping[str, Any], str]]
     spec: dict[str, Any]
@@ -63,6 +65,7 @@ def comparison_view(
         details=detail_table(summary),
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
+        lengths=length_table(comparison.arms),
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
         runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
@@ -105,6 +108,9 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
             epoch_grid([record for records in arms.values() for record in records])[-1],
         ),
     ]
+    lengths = length_table(arms)
+    if lengths is not None:
+        figures.append(length_figure("accuracy by length, after training", lengths, inks))
     return [figure for figure in figures if figure is not None]
 
 

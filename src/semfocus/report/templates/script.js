@@ -99,7 +99,7 @@
         const lines = found.map((each) => `${each === nearest ? "▸ " : ""}${percent(each.y)}  ${short(each.arm.dataset.name)}`);
         const seeds = [...nearest.arm.querySelectorAll(".seed")].map((seed) => heightAt(seed, x)).filter((y) => y !== null).sort((a, b) => a - b);
         const each = seeds.length ? `\nits seeds: ${seeds.map(percent).join(" ")}` : "";
-        show(`epoch ${epoch}\n${lines.join("\n")}${each}`, event);
+        show(`${panel.dataset.unit} ${epoch}\n${lines.join("\n")}${each}`, event);
       });
     }
   }
