@@ -60,7 +60,7 @@ def _panel(
 def _with_lines(
     panel: Panel, sampled: Mapping[str, Sampled], grid: Sequence[int], inks: Mapping[str, Ink]
 ) -> Markup:
-    for label, arm in reversed(sampled.items()):  # the first ones end on top
+    for label, arm in reversed(list(sampled.items())):  # the first ones end on top
         _draw(panel, label, arm, grid, inks[label])
     if len(sampled) <= MOST_LABELS:
         _name_ends(panel, sampled, inks)
