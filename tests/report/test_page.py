@@ -18,7 +18,7 @@ from semfocus.report.tables import detail_table
 from semfocus.runs.plan import Plan
 from semfocus.studies.analysis import analyse
 from semfocus.studies.tables import summary_rows
-from semfocus.studies.wording import number, p_value
+from semfocus.studies.wording import bounded, number, p_value
 from tests.report.made_up import SMALL_ARMS, record_of, spec_of, study
 from tests.report.pages import Page
 
@@ -117,7 +117,7 @@ def test_stopping_at_the_target_is_labelled_and_its_curve_goes_on() -> None:
         ([], "There are no runs in this store yet"),
         ([{"run": "abc", "spec": {}, "state": "corrupt", "reason": "damaged"}], "nothing to compare"),
         (study(tasks=1, seeds=1, arms={("full", 1.0): 1.0}), "nothing to compare"),
-        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed"),
+        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed: no verdict yet"),
         (study(tasks=1, seeds=3, arms={("top_k(5)", 1.0): 1.0}), "nothing to compare"),
     ],
     ids=["empty", "corrupt", "one run", "one seed", "no baseline"],
@@ -271,3 +271,13 @@ def test_ratios_are_worded_alike_everywhere() -> None:
     text = report_page(records)
     assert "seed 1: 1.47x" in text
     assert ">1.47x" in text
+
+
+def test_with_several_tasks_each_is_answered_in_a_few_words(records: list[dict], page: Page) -> None:
+    """The sentence with all its numbers stands once, under its task; before it, who is faster, unclear and slower."""
+    for summary in analyse(records):
+        assert page.text.count(summary.sentence) == 1
+        answer = page.text[: page.text.index(summary.sentence)]
+        for arm in summary.arms:
+            if arm.speedup is not None:
+                assert f"{arm.label} {bounded(arm.speedup)}" in answer

@@ -17,7 +17,7 @@ from semfocus.report.survival_figure import Steps, survival_figure
 from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
-from semfocus.studies.wording import percent, seeds
+from semfocus.studies.wording import bounded, percent, seeds
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -33,7 +33,8 @@ class ComparisonView:
     setting: str
     sentence: str
     winner: tuple[str, Ink, str] | None
-    raced: bool
+    raced: str
+    ranks: list[tuple[str, list[tuple[str, Ink, str]]]]
     facts: list[str]
     notes: list[str]
     table: TaskTable
@@ -58,7 +59,8 @@ def comparison_view(
         setting=setting_of(comparison),
         sentence=summary.sentence,
         winner=_winner(summary, inks),
-        raced=any(arm.speedup and arm.speedup.num_pairs > 1 for arm in summary.arms),
+        raced=_raced(summary),
+        ranks=_ranks(summary, inks),
         facts=_facts(summary),
         notes=list(summary.notes),
         table=task_table(summary),
@@ -79,6 +81,25 @@ def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> tuple[str, Ink, 
         return None
     arm, speedup = max(ahead, key=lambda each: each[1].ratio or 0.0)
     return arm.label, inks[arm.label], speedup_text(speedup)
+
+
+def _raced(summary: "TaskSummary") -> str:
+    """What stands where no arm is called the fastest."""
+    pairs = max((arm.speedup.num_pairs for arm in summary.arms if arm.speedup), default=0)
+    if pairs == 0:
+        return "nothing to compare yet"
+    return "one seed: no verdict yet" if pairs == 1 else "nobody clearly faster than full"
+
+
+def _ranks(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[tuple[str, list[tuple[str, Ink, str]]]]:
+    """The arms that are faster than the baseline, unclear and slower, the largest speedup first."""
+    raced = [(arm.label, arm.speedup) for arm in summary.arms if arm.speedup and side(arm.speedup)]
+    raced.sort(key=lambda each: -(each[1].ratio or 0.0))
+    found = []
+    for kind in ("faster", "unclear", "slower"):
+        own = [(label, inks[label], bounded(each)) for label, each in raced if side(each) == kind]
+        found += [(kind, own)] if own else []
+    return found
 
 
 def _facts(summary: "TaskSummary") -> list[str]:
