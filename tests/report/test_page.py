@@ -281,3 +281,12 @@ def test_with_several_tasks_each_is_answered_in_a_few_words(records: list[dict],
         for arm in summary.arms:
             if arm.speedup is not None:
                 assert f"{arm.label} {bounded(arm.speedup)}" in answer
+
+
+def test_a_tall_forest_plot_has_its_ticks_at_both_ends() -> None:
+    def ticks(tasks: int) -> int:
+        text = report_page(study(tasks=tasks, seeds=2, epochs=10))
+        wide = text[text.index('class="forest wide"') : text.index('class="forest narrow"')]
+        return wide.count(">1x</text>")
+
+    assert (ticks(1), ticks(8)) == (1, 2)
