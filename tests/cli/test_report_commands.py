@@ -81,10 +81,14 @@ def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp
     assert not (tmp_path / "nothing").exists()
 
 
-def test_export_writes_both_tables(filled: Path, tmp_path: Path) -> None:
+def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:
     result = invoke("export", "--store", filled, "--format", "parquet", "--output", tmp_path / "tables")
     assert result.exit_code == 0, result.output
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == {"runs.parquet", "curves.parquet"}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        "runs.parquet",
+        "curves.parquet",
+        "lengths.parquet",
+    }
 
 
 def test_claims_as_text_and_as_json(filled: Path) -> None:

@@ -27,6 +27,10 @@ panel.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.wid
 root.dataset.said = document.getElementById("tip").textContent;
 root.dataset.seeds = String(document.querySelectorAll(".panel .arm.on .seed").length);
 panel.dispatchEvent(new PointerEvent("pointerleave"));
+const keys = [...document.querySelector(".comparison").querySelectorAll(".key")];
+const pressed = () => keys.map((key) => key.getAttribute("aria-pressed")).join(" ");
+root.dataset.pressed = pressed();
+for (const place of [1, 2, 2]) { keys[place].click(); root.dataset.pressed += ", " + pressed(); }
 document.getElementById("theme").click();
 root.dataset.overflow = String(root.scrollWidth - root.clientWidth);
 const clipped = [...document.querySelectorAll("svg.panel text, svg.forest text")].filter((text) => {
@@ -85,6 +89,11 @@ def test_pointing_says_what_is_there_and_nothing_overflows(page: Path, width: in
     assert "top_k(5)" in said
     assert "its seeds: " in said
     assert int(attribute(document, "seeds") or 0) >= 3
+    none, first, second, again = (attribute(document, "pressed") or "").split(", ")
+    assert none == again == " ".join(["false"] * 7)
+    assert first.split().index("true") == 1
+    assert second.split().index("true") == 2
+    assert second.split().count("true") == 1
     assert attribute(document, "theme") in ("dark", "light")
     assert attribute(document, "overflow") == "0"
     assert attribute(document, "clipped") == ""

@@ -213,3 +213,94 @@ def test_a_start_of_another_size_does_not_answer_the_question_about_ten_times_la
 def test_one_learning_rate_of_adam_on_three_tasks_is_one_value() -> None:
     records = runs(arms(full=40, top_k=10), tasks=TASKS[:3], training__optimiser="adam")
     assert verdict("robust_to_optimiser", records) == "undecided"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "top_k_generalises",
+        "parity_generalises_for_neither",
+        "one_key_is_too_few",
+        "input_agnostic_fails_even_pairs",
+    ],
+)
+def test_runs_stopped_at_a_target_say_nothing_about_the_end(name: str) -> None:
+    for records in CASES[name]:
+        for stop in (0.95, 1.0):
+            stopped = [
+                record
+                | {"spec": record["spec"] | {"training": record["spec"]["training"] | {"stop_at": stop}}}
+                for record in records
+            ]
+            assert verdict(name, stopped) == "undecided"
+
+
+def diverging(records: Records, pattern: str, num: int) -> Records:
+    """The same, with the first seeds of an arm broken off at chance."""
+    seeds = PAPER_SEEDS[:num]
+    return [
+        record_of(record["spec"], middle=math.inf, state="diverged", last=3)
+        if record["spec"]["pattern"] == pattern and record["spec"]["seed"] in seeds
+        else record
+        for record in records
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("top_k_generalises", "top_k(5)"),
+        ("one_key_is_too_few", "top_k(1)"),
+        ("input_agnostic_fails_even_pairs", "banded(5)"),
+    ],
+)
+def test_diverged_runs_have_no_end_and_are_counted_as_missing(name: str, pattern: str) -> None:
+    """Half of the seeds at chance would turn the verdict if they counted; one of six leaves enough others."""
+    (supporting, contradicting), harmless = CASES[name], 0 if name == "top_k_generalises" else 1
+    records = (supporting, contradicting)[harmless]
+    judged = {
+        num: next(each for each in judge_all(analyse(diverging(records, pattern, num))) if each.name == name)
+        for num in (1, 3)
+    }
+    assert judged[1].verdict == ("supported", "contradicted")[harmless]
+    assert all("(1 left out: diverged)" in line for line in judged[1].numbers)
+    assert judged[3].verdict == "undecided", "three of six seeds are too few"
+
+
+def test_the_rules_about_the_end_say_what_they_leave_out() -> None:
+    for name in ("top_k_generalises", "parity_generalises_for_neither", "one_key_is_too_few"):
+        rule = next(claim.supported_if for claim in CLAIMS if claim.name == name)
+        assert "stopped at a target" in rule
+        assert "diverged" in rule
+
+
+PAPER_SIZE = {
+    "model__d_model": 64,
+    "model__d_mlp": 64,
+    "model__num_blocks": 3,
+    "training__length": 40,
+    "training__num_train": 5000,
+    "training__num_held_out": 2000,
+    "training__epochs": 1000,
+}
+
+
+def judged(name: str, records: Records) -> tuple[str, str]:
+    found = next(each for each in judge_all(analyse(records)) if each.name == name)
+    return found.verdict, found.size
+
+
+def test_a_verdict_says_at_which_size_it_holds_and_the_papers_goes_first() -> None:
+    """More seeds of scaled-down runs do not outweigh those of the paper's setting."""
+    name = "top_k_trains_faster"
+    small = runs(arms(full=40, top_k=10), seeds=8)
+    paper = runs(arms(full=40, top_k=44), seeds=5, **PAPER_SIZE)
+    few = runs(arms(full=40, top_k=44), seeds=2, **PAPER_SIZE)
+    assert judged(name, small) == ("supported", "scaled-down setting")
+    assert judged(name, paper) == ("contradicted", "the paper's size")
+    assert judged(name, [*small, *paper]) == (
+        "contradicted",
+        "the paper's size; scaled-down setting: supported",
+    )
+    assert judged(name, [*small, *few]) == ("supported", "scaled-down setting; the paper's size: undecided")
+    assert all("Scaled-down runs" in claim.supported_if for claim in judge_all([]))

@@ -31,7 +31,7 @@ def records() -> list[dict]:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_number_comes_back(records: list[dict], kind: str, tmp_path: Path) -> None:
-    runs_path, curves_path = export(records, tmp_path / "tables", kind)
+    runs_path, curves_path, _ = export(records, tmp_path / "tables", kind)
     read = polars.read_csv if kind == "csv" else polars.read_parquet
     runs = read(runs_path, infer_schema_length=None) if kind == "csv" else read(runs_path)
     curves = read(curves_path, infer_schema_length=None) if kind == "csv" else read(curves_path)
@@ -51,17 +51,17 @@ def test_every_number_comes_back(records: list[dict], kind: str, tmp_path: Path)
 
 
 def test_a_spreadsheet_computes_nothing(records: list[dict], tmp_path: Path) -> None:
-    csv, _ = export(records, tmp_path, "csv")
+    csv, *_ = export(records, tmp_path, "csv")
     reason = polars.read_csv(csv, infer_schema_length=None)["reason"][1]
     assert reason == "'" + NASTY
-    parquet, _ = export(records, tmp_path, "parquet")
+    parquet, *_ = export(records, tmp_path, "parquet")
     assert polars.read_parquet(parquet)["reason"][1] == NASTY
 
 
 def test_numbers_that_are_negative_stay_numbers(tmp_path: Path) -> None:
     record = record_of(spec_of("parity", "full", 1), middle=5, last=3)
     record["curve"]["learning_rate"] = [-0.5] * 4
-    _, csv = export([record], tmp_path, "csv")
+    _, csv, _ = export([record], tmp_path, "csv")
     assert polars.read_csv(csv)["learning_rate"].to_list() == [-0.5] * 4
 
 
@@ -94,5 +94,21 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
     record = record_of(spec_of("a\ud800b", "full", 1), middle=5, last=1)
-    path, _ = export([record], tmp_path, "csv")
+    path, *_ = export([record], tmp_path, "csv")
     assert polars.read_csv(path)["spec.task"][0] == "a\\ud800b"
+
+
+def test_a_table_is_whole_on_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the one durable helper: what cannot be forced to disk leaves the old table as it was."""
+    record = record_of(spec_of("parity", "full", 1), middle=5, last=3)
+    old = {path: path.read_bytes() for path in export([record], tmp_path, "csv")}
+
+    def no_room(descriptor: int) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr("os.fsync", no_room)
+    with pytest.raises(OSError, match="no room"):
+        export([], tmp_path, "csv")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == old

@@ -34,6 +34,21 @@ def test_paper_figures_are_written(kind: str, tmp_path: Path) -> None:
     assert all(path.stat().st_size > 2000 for path in paths)
 
 
+def test_a_figure_is_whole_on_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
+    (tmp_path / "speedups.svg").write_text("old")
+
+    def no_room(descriptor: int) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr("os.fsync", no_room)
+    with pytest.raises(OSError, match="no room"):
+        write_figures(analyse(study(tasks=1, seeds=2, epochs=10)), tmp_path, "svg")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
 def test_a_name_with_dollars_is_not_read_as_mathematics(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is an extra")
     records = study(tasks=1, seeds=2, epochs=10)

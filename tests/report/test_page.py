@@ -5,15 +5,21 @@ import math
 import re
 import time
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 
 from semfocus.report import write_report
+from semfocus.report.markdown import plain, report_text
+from semfocus.report.overview import headline, how_judged, scores
 from semfocus.report.page import report_page
+from semfocus.report.tables import detail_table
 from semfocus.runs.plan import Plan
 from semfocus.studies.analysis import analyse
 from semfocus.studies.tables import summary_rows
-from tests.report.made_up import PAPER_SEEDS, SMALL_ARMS, record_of, spec_of, study
+from semfocus.studies.wording import bounded, number, p_value
+from tests.report.made_up import SMALL_ARMS, record_of, spec_of, study
 from tests.report.pages import Page
 
 FEW_ARMS = {
@@ -111,7 +117,7 @@ def test_stopping_at_the_target_is_labelled_and_its_curve_goes_on() -> None:
         ([], "There are no runs in this store yet"),
         ([{"run": "abc", "spec": {}, "state": "corrupt", "reason": "damaged"}], "nothing to compare"),
         (study(tasks=1, seeds=1, arms={("full", 1.0): 1.0}), "nothing to compare"),
-        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed"),
+        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed: no verdict yet"),
         (study(tasks=1, seeds=3, arms={("top_k(5)", 1.0): 1.0}), "nothing to compare"),
     ],
     ids=["empty", "corrupt", "one run", "one seed", "no baseline"],
@@ -167,14 +173,120 @@ def test_records_are_left_as_they_were(records: list[dict]) -> None:
 
 
 def test_arms_have_one_colour_everywhere(page: Page) -> None:
-    number = {
-        name: arm
-        for (tag, key, arm), (_, other, name) in _neighbours(page)
+    """Curves and legend keys: every arm has one number in the whole page, and no two arms share one."""
+    drawn = {
+        (name, arm)
+        for (_, key, arm), (_, other, name) in _neighbours(page)
         if key == "data-arm" and other == "data-name"
     }
-    assert len(set(number.values())) == len(number) == len(SMALL_ARMS)
-    assert len(PAPER_SEEDS) == 10
+    assert len(drawn) == len({name for name, _ in drawn}) == len({arm for _, arm in drawn}) == len(SMALL_ARMS)
 
 
 def _neighbours(page: Page):
     return zip(page.values, page.values[1:], strict=False)
+
+
+def test_a_colour_that_changes_between_figures_would_be_noticed(page: Page) -> None:
+    """The guard of the test before, tried with the bug it is there for: one figure with another number."""
+    arm = next(place for place, (_, key, _) in enumerate(page.values) if key == "data-name") - 1
+    wrong = Page("")
+    wrong.values = [*page.values]
+    wrong.values[arm] = ("g", "data-arm", "99")
+    with pytest.raises(AssertionError):
+        test_arms_have_one_colour_everywhere(wrong)
+
+
+def stepping(pattern: str, seed: int, epoch: float, **changes: Any) -> dict:
+    """A run of 60 epochs that jumps to the target at one of them."""
+    record = record_of(spec_of("parity", pattern, seed), middle=50, last=60)
+    record["curve"]["train_accuracy"] = [0.99 if each >= epoch else 0.5 for each in range(61)]
+    return record | changes
+
+
+def test_a_bound_stays_a_bound_in_the_headline_and_the_judgement_is_named() -> None:
+    """full never arrives: 60 / 10 epochs is the least that the speedup can be."""
+    records = [
+        stepping(pattern, seed, math.inf if pattern == "full" else 10)
+        for pattern in ("full", "top_k(5)")
+        for seed in range(6)
+    ]
+    other = [record | {"spec": record["spec"] | {"task": "even_pairs"}} for record in records]
+    summaries = analyse([*records, *other])
+    scored = scores(summaries)
+    assert [score.span for score in scored] == ["at least 6x"]
+    assert "top_k(5) on 2 of 2 tasks (at least 6x)" in headline(scored, 2)[0]
+    judged = "by 95 % intervals, not corrected for 2 comparisons"
+    assert how_judged(scored) == judged
+    assert judged in report_text([*records, *other])
+    assert Page(report_page([*records, *other])).text.replace("\u00a0", " ").count(judged) == 2
+
+
+def test_the_tick_of_a_diverged_run_stands_where_it_ended() -> None:
+    records = [stepping(pattern, seed, 20) for pattern in ("full", "top_k(5)") for seed in (1, 2)]
+    broken = record_of(records[-1]["spec"], middle=math.inf, state="diverged", last=15)
+    text = report_page([*records[:-1], broken])
+    figure = text[text.index('class="panel survival"') :]
+    last, start, end = (
+        float(re.search(rf'data-{name}="([\d.]+)"', figure)[1]) for name in ("last", "x0", "x1")
+    )
+    tick = float(re.search(r'class="censored" x1="([\d.]+)"', figure)[1])
+    assert tick == pytest.approx(start + (end - start) * 15 / last, abs=0.1)
+
+
+def test_a_run_that_reached_the_target_and_then_diverged_is_described_as_counted() -> None:
+    records = [stepping(pattern, seed, 20) for pattern in ("full", "top_k(5)") for seed in (1, 2)]
+    records[-1] |= {"state": "diverged", "reason": "loss is nan"}
+    page = Page(report_page(records))
+    assert "2/2" in page.text
+    assert "If its training accuracy reached the target before, that epoch counts" in page.text
+    assert "unless it was reached before" in page.text
+
+
+def test_what_is_computed_is_shown(records: list[dict], page: Page) -> None:
+    markdown = report_text(records)
+    for summary in analyse(records):
+        for row in detail_table(summary).rows:
+            assert len(row.cells) == 4
+            for cell in row.cells:
+                assert cell.text in page.text
+                assert plain(cell.text) in markdown
+        faster = next(arm for arm in summary.arms if arm.label == "top_k(5)")
+        mean, seconds, held_out, losses = (
+            cell.text for row in detail_table(summary).rows if row.label == "top_k(5)" for cell in row.cells
+        )
+        assert mean.startswith(number(faster.mean_epochs.value))
+        assert seconds == f"{p_value(faster.seconds_p)}, Holm {p_value(faster.seconds_p_holm)}"
+        assert held_out == f"{p_value(faster.held_out_p)}, Holm {p_value(faster.held_out_p_holm)}"
+        assert losses.startswith(f"{median(faster.loss_gap):+.3f} (")
+
+
+def test_ratios_are_worded_alike_everywhere() -> None:
+    """A dot of the forest plot and the table of one seed say the same."""
+    records = [
+        stepping("full", 1, 44),
+        stepping("top_k(5)", 1, 30),
+        stepping("full", 2, 44),
+        stepping("top_k(5)", 2, 30),
+    ]
+    text = report_page(records)
+    assert "seed 1: 1.47x" in text
+    assert ">1.47x" in text
+
+
+def test_with_several_tasks_each_is_answered_in_a_few_words(records: list[dict], page: Page) -> None:
+    """The sentence with all its numbers stands once, under its task; before it, who is faster, unclear and slower."""
+    for summary in analyse(records):
+        assert page.text.count(summary.sentence) == 1
+        answer = page.text[: page.text.index(summary.sentence)]
+        for arm in summary.arms:
+            if arm.speedup is not None:
+                assert f"{arm.label} {bounded(arm.speedup)}" in answer
+
+
+def test_a_tall_forest_plot_has_its_ticks_at_both_ends() -> None:
+    def ticks(tasks: int) -> int:
+        text = report_page(study(tasks=tasks, seeds=2, epochs=10))
+        wide = text[text.index('class="forest wide"') : text.index('class="forest narrow"')]
+        return wide.count(">1x</text>")
+
+    assert (ticks(1), ticks(8)) == (1, 2)

@@ -80,8 +80,8 @@ def test_runs_that_went_wrong_are_counted() -> None:
     found = arms_of(summary)["top_k(5)"]
     assert found.states == {"diverged": 1, "done": 1, "failed": 1, "unfinished": 1}
     assert (found.reached, found.total) == (1, 4)
-    assert found.ended_seeds == [0, 1]
-    assert len(found.last_held_out) == 2
+    assert found.ended_seeds == [0], "the last epoch before a divergence is not the end of training"
+    assert len(found.last_held_out) == 1
     assert found.speedup is not None
     assert [(pair.ratio_low, pair.ratio_high) for pair in found.speedup.pairs] == [
         (40 / 7, 40 / 7),
@@ -89,7 +89,7 @@ def test_runs_that_went_wrong_are_counted() -> None:
         (0, 2),  # failed at 20: it might have arrived at 21
         (0, float("inf")),
     ]
-    assert "top_k(5): 1 of 4 runs diverged (counted as never reaching the target): seed 1." in summary.notes
+    assert any("1 of 4 runs diverged" in note and "seed 1" in note for note in summary.notes)
     assert any("failed" in note and "seed 2" in note for note in summary.notes)
     assert any("not ended yet" in note and "seed 3" in note for note in summary.notes)
 

@@ -26,9 +26,11 @@ def claims(
     """
     from semfocus.report.claims import judge_all
     from semfocus.runs import open_store
-    from semfocus.studies.analysis import analyse
+    from semfocus.runs.plan import read_plans
+    from semfocus.studies.planned import analyse_planned
 
-    judged = judge_all(analyse(open_store(store).records()))
+    opened = open_store(store)
+    judged = judge_all(analyse_planned(opened.records(), read_plans(opened)))
     if as_json:
         typer.echo(json.dumps([asdict(claim) for claim in judged]))
         return
@@ -37,7 +39,7 @@ def claims(
     console = Console(highlight=False)
     for claim in judged:
         console.print(f"{claim.verdict:<12} ", style=_STYLE[claim.verdict], end="")
-        console.print(claim.text, markup=False)
+        console.print(f"{claim.text} ({claim.size})" if claim.size else claim.text, markup=False)
         for line in claim.numbers:
             console.print(f"             {line}", markup=False, style="dim", soft_wrap=True)
         if rules:

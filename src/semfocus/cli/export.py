@@ -20,7 +20,7 @@ def export(
     ] = None,
     study: StudyOption = None,
 ) -> None:
-    """Write two tables: runs (one row a run, with its spec and summary) and curves (one row an epoch).
+    """Write three tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row a length).
 
     Example: semfocus export --format parquet --output tables
     """

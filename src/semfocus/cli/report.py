@@ -51,11 +51,12 @@ def report(
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
-    """The records and plans of a study, or all."""
+    """The records, with their evaluations at other lengths, and plans of a study, or all."""
     from semfocus.notation import did_you_mean
+    from semfocus.report.lengths import with_evaluations
     from semfocus.runs.plan import read_plans
 
-    plans, records = read_plans(opened), opened.records()
+    plans, records = read_plans(opened), with_evaluations(opened, opened.records())
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]
@@ -77,18 +78,17 @@ def _write(
     folder: Path,
     study: str | None,
 ) -> list[Path]:
-    own = [] if study is None else plans[-1].own_settings
     if kind == "html":
         from semfocus.report.page import TITLE, write_report
 
         title = plans[0].question if study is not None else TITLE
         page = output or folder / "report.html"
-        return [write_report(records, page, plans=plans, title=title, apart_from=own)]
+        return [write_report(records, page, plans=plans, title=title)]
     if kind == "markdown":
         from semfocus.report import write_markdown
 
-        return [write_markdown(records, output or folder / "report.md", plans=plans, apart_from=own)]
+        return [write_markdown(records, output or folder / "report.md", plans=plans)]
     from semfocus.report.paper_figures import write_figures
-    from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
-    return write_figures(analyse(records, apart_from=own), output or folder / "figures", kind)
+    return write_figures(analyse_planned(records, plans), output or folder / "figures", kind)

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from semfocus.report.lengths import LengthTable
 from semfocus.report.palette import Ink
 from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
-from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
+from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample, with_quartiles
 from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
 
@@ -19,23 +20,49 @@ def curve_figure(
     everything = [record for records in arms.values() for record in records]
     grid = epoch_grid(everything)
     sampled = {label: sample(records, column, grid) for label, records in arms.items()}
-    values = [value for arm in sampled.values() for _, row in arm.seeds for value in row if value is not None]
-    if not values:
+    panel = _panel(title, "curves", sampled, grid[-1])
+    if panel is None:
         return None
-    labelled = len(sampled) <= MOST_LABELS
-    panel = Panel(
-        title,
-        "curves",
-        last_epoch=grid[-1],
-        low=min(0.9, math.floor(10 * min(values)) / 10),
-        right=94.0 if labelled else 12.0,
-    )
     panel.level(
         target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
     )
-    for label, arm in reversed(sampled.items()):  # the first ones end on top
+    return _with_lines(panel, sampled, grid, inks)
+
+
+def length_figure(title: str, table: LengthTable, inks: Mapping[str, Ink]) -> Markup | None:
+    """The panel of accuracy by length, drawn like a learning curve; a line marks the length of training."""
+    sampled = {label: with_quartiles(rows) for label, rows in table.arms.items()}
+    panel = _panel(title, "lengths", sampled, table.lengths[-1], unit="length")
+    if panel is None:
+        return None
+    if table.trained_at is not None:
+        panel.mark(table.trained_at, f"trained at {table.trained_at}")
+    return _with_lines(panel, sampled, table.lengths, inks)
+
+
+def _panel(
+    title: str, css_class: str, sampled: Mapping[str, Sampled], last: int, unit: str = "epoch"
+) -> Panel | None:
+    """An empty frame for these lines; None if they have no value at all."""
+    values = [value for arm in sampled.values() for _, row in arm.seeds for value in row if value is not None]
+    if not values:
+        return None
+    return Panel(
+        title,
+        css_class,
+        last_epoch=last,
+        low=min(0.9, math.floor(10 * min(values)) / 10),
+        right=94.0 if len(sampled) <= MOST_LABELS else 12.0,
+        unit=unit,
+    )
+
+
+def _with_lines(
+    panel: Panel, sampled: Mapping[str, Sampled], grid: Sequence[int], inks: Mapping[str, Ink]
+) -> Markup:
+    for label, arm in reversed(list(sampled.items())):  # the first ones end on top
         _draw(panel, label, arm, grid, inks[label])
-    if labelled:
+    if len(sampled) <= MOST_LABELS:
         _name_ends(panel, sampled, inks)
     return panel.drawing.markup()
 

@@ -1,11 +1,14 @@
-"""All numbers as two tables: one row a run, and one row an epoch."""
+"""All numbers as three tables: one row a run, one row an epoch, one row a length that a trained run was evaluated at."""
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semfocus.durable import write_durably
+from semfocus.report.lengths import KEY as EVALUATIONS
 from semfocus.studies.arms import arm_of
 from semfocus.studies.setting import flat
 
@@ -14,24 +17,24 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
-_ELSEWHERE = ("curve", "spec", "run", "state", "reason")
+_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS)
 
 
 def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
-    """Write `runs` and `curves` into the folder; return their paths."""
+    """Write `runs`, `curves` and `lengths` into the folder; return their paths."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
     known = list(records)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, frame in (("runs", runs_table(known)), ("curves", curves_table(known))):
-        path = folder / f"{name}.{kind}"
-        partial = path.with_name(f".{path.name}.partial")  # a reader never sees half a table
+    tables = {"runs": runs_table(known), "curves": curves_table(known), "lengths": lengths_table(known)}
+    for name, frame in tables.items():
+        path, content = folder / f"{name}.{kind}", BytesIO()
         if kind == "csv":
-            _harmless(frame).write_csv(partial, quote_style="non_numeric")
+            _harmless(frame).write_csv(content, quote_style="non_numeric")
         else:
-            frame.write_parquet(partial)
-        partial.replace(path)
+            frame.write_parquet(content)
+        write_durably(path, content.getvalue())
         paths.append(path)
     return paths
 
@@ -56,16 +59,23 @@ def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     rows = []
     for record in records:
         curve = record.get("curve") or {}
-        spec = record.get("spec") or {}
         for place in range(len(curve.get("epoch", []))):
-            named = {
-                "run": record.get("run"),
-                "task": spec.get("task"),
-                **_arm(spec),
-                "seed": spec.get("seed"),
-            }
-            rows.append({**named, **{key: values[place] for key, values in curve.items()}})
-    return _frame(rows, ("run", "task", "arm", "group", "seed", "epoch"))
+            rows.append({**_named(record), **{key: values[place] for key, values in curve.items()}})
+    return _frame(rows, (*_NAMES, "epoch"))
+
+
+def lengths_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """One row a length at which a trained run was evaluated; empty unless a study did so."""
+    rows = [{**_named(record), **row} for record in records for row in record.get(EVALUATIONS) or []]
+    return _frame(rows, (*_NAMES, "length", "num", "epoch", "loss", "accuracy"))
+
+
+_NAMES = ("run", "task", "arm", "group", "seed")
+
+
+def _named(record: Mapping[str, Any]) -> dict[str, Any]:
+    spec = record.get("spec") or {}
+    return {"run": record.get("run"), "task": spec.get("task"), **_arm(spec), "seed": spec.get("seed")}
 
 
 def _run_row(record: Mapping[str, Any]) -> dict[str, Any]:

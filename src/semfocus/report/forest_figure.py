@@ -10,8 +10,8 @@ from markupsafe import Markup
 from semfocus.report.scales import Logarithmic
 from semfocus.report.svg import Drawing, number
 from semfocus.report.texts import shortened
-from semfocus.report.wording import times
 from semfocus.studies.tables import speedup_text
+from semfocus.studies.wording import times
 
 if TYPE_CHECKING:
     from semfocus.studies.statistics.speedup import Pair, Speedup
@@ -23,7 +23,6 @@ class Heading:
 
     text: str
     css_class: str = ""
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,9 @@ class _Layout:
     row: float  # height of a row
     two_lines: bool  # the label and the numbers above the row instead of beside it
 
+
+#: a figure taller than this has its ticks at the top as well
+_ONE_SCREEN = 600
 
 WIDE = _Layout(1000, 218, 800, 21, False)
 NARROW = _Layout(380, 12, 368, 38, True)
@@ -71,22 +73,25 @@ def axis_range(speedups: Sequence["Speedup"]) -> tuple[float, float]:
 
 def _forest(title: str, lines: Sequence[Heading | Row], layout: _Layout, css_class: str) -> Markup:
     heights = [_height(line, layout) for line in lines]
-    height = 26 + sum(heights) + 34
+    tall = sum(heights) > _ONE_SCREEN
+    head = 40.0 if tall else 26.0
+    height = head + sum(heights) + 34
     low, high = axis_range([line.speedup for line in lines if isinstance(line, Row) and line.speedup])
     scale = Logarithmic(low, high, layout.left + 8, layout.right - 8)
     drawing = Drawing(layout.width, height, title, css_class)
     bottom = height - 32
     for value in scale.ticks(9 if not layout.two_lines else 6):
         x = scale(value)
-        drawing.add("line", css_class="one" if value == 1 else "grid", x1=x, x2=x, y1=22.0, y2=bottom)
-        drawing.add("text", times(value), css_class="tick", x=x, y=bottom + 14, text_anchor="middle")
+        drawing.add("line", css_class="one" if value == 1 else "grid", x1=x, x2=x, y1=head - 4, y2=bottom)
+        for y in (head - 9, bottom + 14) if tall else (bottom + 14,):
+            drawing.add("text", f"{value:g}x", css_class="tick", x=x, y=y, text_anchor="middle")
     one = scale(1)
     drawing.add("text", "slower ←", css_class="side", x=one - 8, y=14.0, text_anchor="end")
     drawing.add("text", "→ faster than full", css_class="side", x=one + 8, y=14.0)
-    top = 26.0
+    top = head
     for line, line_height in zip(lines, heights, strict=True):
         if isinstance(line, Heading):
-            _heading(drawing, line, top + line_height - 6, layout)
+            _heading(drawing, line, top + line_height - 6)
         else:
             _row(drawing, line, top, layout, scale)
         top += line_height
@@ -99,12 +104,10 @@ def _height(line: Heading | Row, layout: _Layout) -> float:
     return 34.0 if line.css_class == "group" else 24.0
 
 
-def _heading(drawing: Drawing, line: Heading, y: float, layout: _Layout) -> None:
+def _heading(drawing: Drawing, line: Heading, y: float) -> None:
     drawing.add(
         "text", shortened(line.text, 44), tip=line.text, css_class=f"heading {line.css_class}", x=2.0, y=y
     )
-    if line.note:
-        drawing.add("text", line.note, css_class="heading-note", x=layout.width - 2, y=y, text_anchor="end")
 
 
 def _row(drawing: Drawing, line: Row, top: float, layout: _Layout, scale: Logarithmic) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.claims import judge_all
-from semfocus.report.overview import headline, primary, scores
+from semfocus.report.lengths import length_table
+from semfocus.report.overview import headline, how_judged, primary, scores
 from semfocus.report.repeating import study_commands
-from semfocus.report.tables import TaskTable, task_table
+from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.texts import shortened, visible
-from semfocus.report.wording import setting_text
+from semfocus.report.wording import setting_of
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -38,13 +39,16 @@ def report_text(
 ) -> str:
     """The whole report as text."""
     from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from)
+    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
     main = primary(summaries)
     parts = ["# Which attention learns faster?", f"{len(known)} runs."]
     if len(main) > 1:
-        parts += [plain(sentence) for sentence in headline(scores(main), len(main))]
+        scored = scores(main)
+        parts += [plain(sentence) for sentence in headline(scored, len(main))]
+        parts += [f"({plain(how_judged(scored))}.)"] if scored else []
     for summary in summaries:
         parts += _comparison(summary, plans)
     parts += ["## Claims", _claims(summaries)]
@@ -74,16 +78,24 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
     parts = [
         f"## {plain(shortened(comparison.task, 80))}",
         plain(summary.sentence),
-        f"Setting: {plain(setting_text(comparison.setting))}.",
+        f"Setting: {plain(setting_of(comparison))}.",
         _table(task_table(summary)),
+        _table(detail_table(summary)),
     ]
+    lengths = length_table(comparison.arms)
+    if lengths is not None:
+        columns = ["accuracy at length", *map(str, lengths.lengths)]
+        parts.append(rows_as_markdown(columns, lengths.rows()))
     parts += [f"Note: {plain(note)}" for note in summary.notes]
     return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs))]
 
 
 def _table(table: TaskTable) -> str:
     rows = [
-        [row.label, *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells)]
+        [
+            f"{row.label} ({row.own})" if row.own else row.label,
+            *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells),
+        ]
         for row in table.rows
     ]
     return rows_as_markdown(["attention", *table.columns], rows)
@@ -102,7 +114,12 @@ def _claims(summaries: Sequence["TaskSummary"]) -> str:
     return rows_as_markdown(
         ["claim", "verdict", "numbers", "recipe"],
         [
-            [claim.text, claim.verdict, "; ".join(claim.numbers) or "no runs", claim.recipe]
+            [
+                claim.text,
+                f"{claim.verdict} ({claim.size})" if claim.size else claim.verdict,
+                "; ".join(claim.numbers) or "no runs",
+                claim.recipe,
+            ]
             for claim in judged
         ],
     )

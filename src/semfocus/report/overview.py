@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from semfocus.report.forest_figure import Heading, Row
 from semfocus.report.palette import Ink
 from semfocus.report.texts import listed, shortened
-from semfocus.report.wording import times
+from semfocus.studies.sentence import is_ahead, is_behind
+from semfocus.studies.wording import bounded
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
@@ -27,7 +28,7 @@ class Score:
 
 
 def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
-    """For every task the comparison with the most runs; of equal ones the nearest to the paper's setting."""
+    """For every task the comparison with the most runs; of equal ones that with all else equal, then the nearest to the paper's setting."""
     best: dict[str, TaskSummary] = {}
     for summary in summaries:
         known = best.get(summary.comparison.task)
@@ -36,8 +37,9 @@ def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
     return list(best.values())
 
 
-def _weight(summary: "TaskSummary") -> tuple[int, int]:
-    return sum(map(len, summary.comparison.arms.values())), -len(summary.comparison.setting)
+def _weight(summary: "TaskSummary") -> tuple[int, bool, int]:
+    comparison = summary.comparison
+    return sum(map(len, comparison.arms.values())), not comparison.arm_settings, -len(comparison.setting)
 
 
 def arm_groups(summaries: Sequence["TaskSummary"]) -> dict[str, str]:
@@ -53,9 +55,7 @@ def side(speedup: "Speedup | None") -> str | None:
     """`faster`, `slower` or `unclear`, by the 95 % interval; None without one."""
     if speedup is None or speedup.num_pairs < 2:
         return None
-    if speedup.low is not None and speedup.low > 1:
-        return "faster"
-    return "slower" if speedup.high is not None and speedup.high < 1 else "unclear"
+    return "faster" if is_ahead(speedup) else "slower" if is_behind(speedup) else "unclear"
 
 
 def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
@@ -75,11 +75,9 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
                 for kind in ("faster", "unclear", "slower")
             }
             wanted = "faster" if names["faster"] else None  # the range over the tasks it won, else over all
-            ratios = [
-                each.ratio for _, verdict, each in judged if each and each.ratio and wanted in (None, verdict)
-            ]
+            known = [each for _, verdict, each in judged if each and each.ratio and wanted in (None, verdict)]
             found.append(
-                Score(label, group, names["faster"], names["unclear"], names["slower"], _span(ratios))
+                Score(label, group, names["faster"], names["unclear"], names["slower"], _span(known))
             )
     return found
 
@@ -97,6 +95,12 @@ def headline(found: Sequence[Score], num_tasks: int) -> list[str]:
     return sentences
 
 
+def how_judged(found: Sequence[Score]) -> str:
+    """By what "faster" was decided, and of how many comparisons some would come out so by chance."""
+    num = sum(len(score.faster) + len(score.unclear) + len(score.slower) for score in found)
+    return f"by 95 % intervals, not corrected for {num} comparison{'' if num == 1 else 's'}"
+
+
 def _on(score: Score, num_tasks: int) -> str:
     """`7 of 8 tasks (1.8x to 3.8x; not parity)`; long lists of exceptions stay in the table."""
     exceptions = [*score.unclear, *score.slower]
@@ -104,10 +108,12 @@ def _on(score: Score, num_tasks: int) -> str:
     return f"{len(score.faster)} of {num_tasks} tasks ({score.span}{but})"
 
 
-def _span(ratios: Sequence[float]) -> str:
-    if not ratios:
+def _span(speedups: Sequence["Speedup"]) -> str:
+    """`1.8x to at least 5x`: a bound stays one."""
+    if not speedups:
         return ""
-    low, high = times(min(ratios)), times(max(ratios))
+    ordered = sorted(speedups, key=lambda each: each.ratio or 0.0)
+    low, high = bounded(ordered[0]), bounded(ordered[-1])
     return low if low == high else f"{low} to {high}"
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, headline, primary, scores
+from semfocus.report.overview import arm_groups, forest_lines, headline, how_judged, primary, scores
 from semfocus.report.palette import inks, stylesheet
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
@@ -41,7 +41,10 @@ def write_report(
     title: str = TITLE,
     apart_from: Collection[str] = (),
 ) -> Path:
-    """Write the page and return its path; `apart_from` is that of `semfocus.studies.analysis.analyse`."""
+    """Write the page and return its path.
+
+    Runs are compared as their plans say; `apart_from` (that of `semfocus.studies.analysis.analyse`) overrules them.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_durably(target, report_page(records, plans=plans, title=title, apart_from=apart_from).encode())
@@ -58,9 +61,10 @@ def report_page(
     """The page as text."""
     from semfocus.report.claims import judge_all
     from semfocus.studies.analysis import analyse
+    from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from)
+    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
@@ -85,6 +89,7 @@ def report_page(
             others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
             scores=scored,
             headline=headline(scored, len(main)) if len(main) > 1 else [],
+            judged=how_judged(scored),
             inks=chosen,
             forest=forest_figures("Speedup over full attention", lines) if lines else None,
             sweeps=[

@@ -1,4 +1,4 @@
-"""The frame of a small figure with epochs to the right and a share upwards."""
+"""The frame of a small figure with epochs (or lengths) to the right and a share upwards."""
 
 from semfocus.report.scales import Linear
 from semfocus.report.svg import Drawing, Point
@@ -22,7 +22,9 @@ class Panel:
         low: float,
         high: float = 1.0,
         right: float = 12.0,
+        unit: str = "epoch",
     ) -> None:
+        self.unit = unit
         self.x = Linear(0, max(1, last_epoch), LEFT, WIDTH - right)
         self.y = Linear(low, high, HEIGHT - BOTTOM, TOP)
         self.drawing = Drawing(
@@ -37,6 +39,7 @@ class Panel:
             data_y1=self.y.end,
             data_low=str(low),
             data_high=str(high),
+            data_unit=unit,
         )
         self.drawing.add("text", title, css_class="panel-title", x=LEFT - 30, y=13.0)
         self._axes()
@@ -58,7 +61,7 @@ class Panel:
             "line", css_class="axis", x1=self.x.start, x2=self.x.end, y1=self.y.start, y2=self.y.start
         )
         middle = (self.x.start + self.x.end) / 2
-        self.drawing.add("text", "epoch", css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle")
+        self.drawing.add("text", self.unit, css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle")
 
     def place(self, epoch: float, value: float) -> Point:
         return self.x(epoch), self.y(value)
@@ -70,6 +73,12 @@ class Panel:
         self.drawing.add(
             "text", label, css_class="target-label", x=self.x.end - 2, y=y + 11, text_anchor="end"
         )
+
+    def mark(self, value: float, label: str) -> None:
+        """A vertical line that means something, named at its foot."""
+        x = self.x(value)
+        self.drawing.add("line", css_class="target", x1=x, x2=x, y1=self.y.start, y2=self.y.end)
+        self.drawing.add("text", label, css_class="target-label", x=x + 3, y=self.y.start - 4)
 
     def end_label(self, label: str, css_class: str, y_line: float, y_text: float) -> None:
         """The name of a line at its right end, joined to it by a thin leader."""

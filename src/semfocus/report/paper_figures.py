@@ -1,16 +1,17 @@
 """Figures for a paper, as PDF or SVG files, with matplotlib (an extra)."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semfocus.durable import write_durably
 from semfocus.report.forest_figure import Heading, axis_range
 from semfocus.report.overview import arm_groups, forest_lines, primary
 from semfocus.report.palette import Ink, inks
 from semfocus.report.sampling import epoch_grid, sample
 from semfocus.report.scales import Logarithmic
 from semfocus.report.texts import shortened
-from semfocus.report.wording import times
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
@@ -37,8 +38,9 @@ def write_figures(summaries: Sequence["TaskSummary"], folder: Path, kind: str) -
     paths = []
     with matplotlib.rc_context(settings):
         for name, figure in _figures(summaries, chosen, Figure):
-            path = folder / f"{name}.{kind}"
-            figure.savefig(path, bbox_inches="tight")
+            path, content = folder / f"{name}.{kind}", BytesIO()
+            figure.savefig(content, format=kind, bbox_inches="tight")
+            write_durably(path, content.getvalue())
             paths.append(path)
     return paths
 
@@ -104,7 +106,7 @@ def _forest(summaries: Sequence["TaskSummary"], chosen: Mapping[str, Ink], make:
     panel.axvline(1, color="0.2", linewidth=0.8)
     panel.set(xscale="log", xlim=(low, high), ylim=(len(lines), -1), xlabel="speedup over full attention")
     ticks = Logarithmic(low, high, 0, 1).ticks()
-    panel.set_xticks(ticks, [times(value) for value in ticks])
+    panel.set_xticks(ticks, [f"{value:g}x" for value in ticks])
     panel.set_xticks([], minor=True)
     names = [shortened(line.text if isinstance(line, Heading) else f"   {line.label}", 40) for line in lines]
     panel.set_yticks(range(len(lines)), names)

@@ -4,13 +4,17 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from semfocus.studies.setting import flat, unlike_the_paper
+
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
-    from semfocus.studies.arms import Comparison
+
+#: they have options of their own
+_NOT_SET = ("task", "pattern", "seed")
 
 
-def train_command(comparison: "Comparison", record: Mapping[str, Any]) -> str:
-    """One run of a comparison as `semfocus train`; what is the paper's setting is left out."""
+def train_command(record: Mapping[str, Any]) -> str:
+    """The run as `semfocus train`, from its own spec: what is the paper's setting is left out."""
     spec = record["spec"]
     words = [
         "semfocus",
@@ -21,14 +25,10 @@ def train_command(comparison: "Comparison", record: Mapping[str, Any]) -> str:
         "--seed",
         str(spec["seed"]),
     ]
-    settings = dict(comparison.setting)
-    temperature = spec.get("model", {}).get("inverse_temperature", 1.0)
-    if temperature != 1:
-        settings["model.inverse_temperature"] = temperature
-    for key, value in settings.items():
+    for key, value in unlike_the_paper(str(spec["task"]), flat(spec)).items():
         if key == "recipe":
             words += ["--recipe", "FILE.py"]
-        elif key != "data":
+        elif key not in (*_NOT_SET, "data"):
             words += ["-s", f"{key}={_written(value)}"]
     return " ".join(word if word == "FILE.py" else shlex.quote(word) for word in words)
 

@@ -24,10 +24,14 @@ class Sweep:
 
 
 def sweeps(summaries: Sequence["TaskSummary"]) -> list[Sweep]:
-    """All of them. A value that is the paper's does not stand in a comparison's setting: it is read from the spec."""
+    """All of them. A value that is the paper's does not stand in a comparison's setting: it is read from the spec.
+
+    Comparisons whose arms have settings of their own have no one value, and are left out.
+    """
     found = []
-    for task in dict.fromkeys(each.comparison.task for each in summaries):
-        own = [each for each in summaries if each.comparison.task == task]
+    alike = [each for each in summaries if not each.comparison.arm_settings]
+    for task in dict.fromkeys(each.comparison.task for each in alike):
+        own = [each for each in alike if each.comparison.task == task]
         for key in sorted({key for each in own for key in each.comparison.setting}):
             found += _sweeps_of(task, key, own)
     return found

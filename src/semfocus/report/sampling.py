@@ -35,9 +35,15 @@ def sample(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampl
 
     A run that was stopped at its target keeps its last value, or the median would be that of the slow seeds only.
     """
-    rows = [(record.get("spec", {}).get("seed"), _on_grid(record, column, grid)) for record in records]
+    return with_quartiles(
+        [(record.get("spec", {}).get("seed"), _on_grid(record, column, grid)) for record in records]
+    )
+
+
+def with_quartiles(rows: list[tuple[object, Values]]) -> Sampled:
+    """Rows of one length with their quartiles, where at least half of them have a value."""
     lower, median, upper = [], [], []
-    for place in range(len(grid)):
+    for place in range(len(rows[0][1]) if rows else 0):
         there = sorted(value for _, row in rows if (value := row[place]) is not None)
         enough = bool(there) and 2 * len(there) >= len(rows)
         lower.append(_quantile(there, 0.25) if enough else None)

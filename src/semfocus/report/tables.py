@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.report.wording import UNKNOWN
+from semfocus.report.wording import UNKNOWN, values_text
 from semfocus.studies.tables import speedup_text, summary_rows
+from semfocus.studies.times import longest_look
 from semfocus.studies.wording import number, p_value, percent
 
 if TYPE_CHECKING:
@@ -23,11 +25,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One arm: its name, its group, and a cell for each column."""
+    """One arm: its name, its group, a cell for each column, and what it alone has, if arms differ in more than attention."""
 
     label: str
     group: str
     cells: Sequence[Cell]
+    own: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,50 @@ def task_table(summary: "TaskSummary") -> TaskTable:
         "train - held-out",
     ]
     rows = zip(summary.arms, summary_rows(summary), strict=True)
-    return TaskTable(columns, [ArmRow(arm.label, arm.group, _cells(arm, texts)) for arm, texts in rows])
+    own = summary.comparison.arm_settings
+    return TaskTable(
+        columns,
+        [
+            ArmRow(arm.label, arm.group, _cells(arm, texts), values_text(own.get(arm.label, {})))
+            for arm, texts in rows
+        ],
+    )
+
+
+def detail_table(summary: "TaskSummary") -> TaskTable:
+    """What few readers ask for: the mean instead of the median, the other p values, the gap in loss."""
+    records = [record for own in summary.comparison.arms.values() for record in own]
+    columns = [
+        f"mean epochs to target, counted up to {number(longest_look(records, 'epochs'))}",
+        "p of the speedup in seconds",
+        "p of the speedup to the held-out target",
+        "held-out loss - training loss",
+    ]
+    return TaskTable(columns, [ArmRow(arm.label, arm.group, _details(arm)) for arm in summary.arms])
+
+
+def _details(arm: "ArmSummary") -> list[Cell]:
+    mean = arm.mean_epochs
+    limits = "" if mean.low is None or mean.high is None else f" [{number(mean.low)}, {number(mean.high)}]"
+    return [
+        Cell(UNKNOWN if mean.value is None else f"{number(mean.value)}{limits}"),
+        Cell(_p(arm.seconds_p, arm.seconds_p_holm) or UNKNOWN),
+        Cell(_p(arm.held_out_p, arm.held_out_p_holm) or UNKNOWN),
+        Cell(_losses(arm.loss_gap) or UNKNOWN),
+    ]
+
+
+def _losses(gaps: Sequence[float]) -> str:
+    """The median over seeds, and the range."""
+    if not gaps:
+        return ""
+    middle = f"{median(gaps):+.3f}"
+    return middle if len(gaps) == 1 else f"{middle} ({min(gaps):+.3f} to {max(gaps):+.3f})"
+
+
+def _p(p: float | None, corrected: float | None) -> str:
+    """`0.0625, Holm 0.312`."""
+    return "" if p is None or corrected is None else f"{p_value(p)}, Holm {p_value(corrected)}"
 
 
 def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:
@@ -67,9 +113,8 @@ def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:
 
 def _certainty(arm: "ArmSummary") -> str:
     """`p 0.0625, Holm 0.312, smallest possible 0.0625`."""
-    if arm.p is None or arm.p_holm is None or arm.smallest_p is None:
-        return ""
-    return f"p {p_value(arm.p)}, Holm {p_value(arm.p_holm)}; smallest possible {p_value(arm.smallest_p)}"
+    p = _p(arm.p, arm.p_holm)
+    return f"p {p}; smallest possible {p_value(arm.smallest_p)}" if p and arm.smallest_p is not None else ""
 
 
 def _time(time: "Time") -> str:

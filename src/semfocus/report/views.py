@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from semfocus.report.curve_figure import curve_figure
+from semfocus.report.curve_figure import curve_figure, length_figure
+from semfocus.report.lengths import LengthTable, length_table
 from semfocus.report.overview import side
 from semfocus.report.palette import Ink
 from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
-from semfocus.report.tables import TaskTable, task_table
-from semfocus.report.wording import setting_text
+from semfocus.report.tables import TaskTable, detail_table, task_table
+from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
-from semfocus.studies.wording import percent, seeds
+from semfocus.studies.wording import bounded, percent, seeds
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -32,12 +33,15 @@ class ComparisonView:
     setting: str
     sentence: str
     winner: tuple[str, Ink, str] | None
-    raced: bool
+    raced: str
+    ranks: list[tuple[str, list[tuple[str, Ink, str]]]]
     facts: list[str]
     notes: list[str]
     table: TaskTable
+    details: TaskTable
     legend: list[tuple[str, str, Ink]]
     figures: list[Markup]
+    lengths: LengthTable | None
     commands: list[str]
     runs: list[tuple[str, Mapping[str, Any], str]]
     spec: dict[str, Any]
@@ -52,17 +56,20 @@ def comparison_view(
     return ComparisonView(
         anchor=f"comparison-{number}",
         task=comparison.task,
-        setting=setting_text(comparison.setting),
+        setting=setting_of(comparison),
         sentence=summary.sentence,
         winner=_winner(summary, inks),
-        raced=any(arm.speedup and arm.speedup.num_pairs > 1 for arm in summary.arms),
+        raced=_raced(summary),
+        ranks=_ranks(summary, inks),
         facts=_facts(summary),
         notes=list(summary.notes),
         table=task_table(summary),
+        details=detail_table(summary),
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
+        lengths=length_table(comparison.arms),
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
-        runs=[(label, record, train_command(comparison, record)) for label, record in records],
+        runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
     )
 
@@ -74,6 +81,25 @@ def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> tuple[str, Ink, 
         return None
     arm, speedup = max(ahead, key=lambda each: each[1].ratio or 0.0)
     return arm.label, inks[arm.label], speedup_text(speedup)
+
+
+def _raced(summary: "TaskSummary") -> str:
+    """What stands where no arm is called the fastest."""
+    pairs = max((arm.speedup.num_pairs for arm in summary.arms if arm.speedup), default=0)
+    if pairs == 0:
+        return "nothing to compare yet"
+    return "one seed: no verdict yet" if pairs == 1 else "nobody clearly faster than full"
+
+
+def _ranks(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[tuple[str, list[tuple[str, Ink, str]]]]:
+    """The arms that are faster than the baseline, unclear and slower, the largest speedup first."""
+    raced = [(arm.label, arm.speedup) for arm in summary.arms if arm.speedup and side(arm.speedup)]
+    raced.sort(key=lambda each: -(each[1].ratio or 0.0))
+    found = []
+    for kind in ("faster", "unclear", "slower"):
+        own = [(label, inks[label], bounded(each)) for label, each in raced if side(each) == kind]
+        found += [(kind, own)] if own else []
+    return found
 
 
 def _facts(summary: "TaskSummary") -> list[str]:
@@ -98,15 +124,19 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
         curve_figure("held-out accuracy", arms, "held_out_accuracy", inks, summary.held_out_target),
         survival_figure(
             f"seeds not yet at {percent(summary.target)} training accuracy",
-            {arm.label: steps for arm in summary.arms if (steps := _steps(arm)) is not None},
+            {arm.label: steps for arm in summary.arms if (steps := _steps(arm, arms[arm.label])) is not None},
             inks,
             epoch_grid([record for records in arms.values() for record in records])[-1],
         ),
     ]
+    lengths = length_table(arms)
+    if lengths is not None:
+        figures.append(length_figure("accuracy by length, after training", lengths, inks))
     return [figure for figure in figures if figure is not None]
 
 
-def _steps(arm: "ArmSummary") -> Steps | None:
+def _steps(arm: "ArmSummary", records: Sequence[Mapping[str, Any]]) -> Steps | None:
+    """A run that diverged counts as looked at to the end, but its tick stands where it really ended."""
     from semfocus.studies.statistics.survival import kaplan_meier
 
     times = list(arm.times.values())
@@ -118,9 +148,13 @@ def _steps(arm: "ArmSummary") -> Steps | None:
         left=list(curve.survival),
         low=list(curve.low),
         high=list(curve.high),
-        censored=[time.value for time in times if not time.reached],
+        censored=[_last_epoch(record) for record in records if not arm.times[record["spec"]["seed"]].reached],
         end=max(time.value for time in times),
     )
+
+
+def _last_epoch(record: Mapping[str, Any]) -> float:
+    return float(max((record.get("curve") or {}).get("epoch", []), default=0))
 
 
 def _shared_spec(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

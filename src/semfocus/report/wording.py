@@ -1,29 +1,30 @@
-"""How settings and ratios are written in figures; the numbers of a comparison are worded by `semfocus.studies.tables`."""
+"""How settings are written; numbers and ratios are worded by `semfocus.studies.wording`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semfocus.studies.arms import Comparison
 
 UNKNOWN = "-"
 
 
-def times(ratio: float) -> str:
-    """A ratio on an axis or at a dot.
-
-    >>> times(8.333), times(1.04), times(0.5)
-    ('8.3x', '1.04x', '0.5x')
-    """
-    if ratio != 1 and 0.8 < ratio < 1.25:
-        return f"{ratio:.2f}x"
-    return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"
+def setting_of(comparison: "Comparison") -> str:
+    """The setting of a comparison, with what its arms have each for itself."""
+    own = sorted({key.split(".", 1)[-1] for values in comparison.arm_settings.values() for key in values})
+    return setting_text(comparison.setting) + (f"; each arm at its own {', '.join(own)}" if own else "")
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
     """`blocks 2, length 16, ...`: what differs from the paper's setting, or that nothing does."""
     if not setting:
         return "the paper's setting"
-    return "other than the paper's: " + ", ".join(
-        f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items()
-    )
+    return f"other than the paper's: {values_text(setting)}"
+
+
+def values_text(setting: Mapping[str, Any]) -> str:
+    """`learning_rate 0.1, num_blocks 2`."""
+    return ", ".join(f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items())
 
 
 def value_text(value: Any) -> str:

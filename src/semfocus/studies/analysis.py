@@ -22,7 +22,6 @@ from semfocus.studies.times import Clock, longest_look, time_to
 __all__ = ["ArmSummary", "TaskSummary", "analyse"]
 
 Times = dict[int, Time]
-_ENDED = ("done", "diverged")
 
 
 def analyse(
@@ -99,9 +98,8 @@ def _arm(
 ) -> ArmSummary:
     records = comparison.arms[label]
     curves = [record.get("curve") or {} for record in records]
-    ended = [
-        record for record in records if record.get("state") in _ENDED and record.get("curve", {}).get("epoch")
-    ]
+    # The last epoch of a run that diverged is not the end of training.
+    ended = [record for record in records if record.get("state") == "done" and record["curve"].get("epoch")]
     last = [{key: values[-1] for key, values in record["curve"].items()} for record in ended]
     epochs, seconds, held_out = times
     race, seconds_race, held_out_race = races

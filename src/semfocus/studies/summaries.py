@@ -33,7 +33,7 @@ class ArmSummary:
     times: dict[int, Time]
     seconds: dict[int, Time]
     held_out_times: dict[int, Time]
-    #: the runs that are over, and their last epoch: others may still change
+    #: the runs that are done, and their last epoch: others may still change, or broke off (diverged)
     ended_seeds: list[int]
     last_held_out: list[float]
     gap: list[float]

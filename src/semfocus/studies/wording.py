@@ -27,6 +27,11 @@ def ratio(value: float | None, missing: str = "") -> str:
     return "under 0.01" if value < 0.01 else number(value)
 
 
+def times(value: float) -> str:
+    """A speedup with its sign: 5.7x, 1.04x."""
+    return f"{ratio(value)}x"
+
+
 def interval(speedup: Speedup) -> str:
     """[3.1, 10.4]; 0 or ∞ where the data give no limit; nothing for a single seed.
 
@@ -43,7 +48,7 @@ def bounded(speedup: Speedup) -> str:
     if speedup.ratio is None:
         return "unknown"
     side = "at least " if speedup.at_least else "at most " if speedup.at_most else ""
-    return f"{side}{ratio(speedup.ratio)}x"
+    return f"{side}{times(speedup.ratio)}"
 
 
 def p_value(p: float) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from semfocus.report.claims.sizes import RULE, by_size
+
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
 
@@ -30,6 +32,8 @@ class Judged:
     contradicted_if: str
     verdict: Verdict
     numbers: list[str]
+    #: which runs gave the verdict, and what those of the other size say
+    size: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,20 @@ class Claim:
     rule: Callable[[Sequence["TaskSummary"]], Finding]
 
     def judge(self, summaries: Sequence["TaskSummary"]) -> Judged:
-        finding = self.rule(summaries)
+        found = [(size, self.rule(own)) for size, own in by_size(summaries)]
+        told = [each for each in found if each[1].numbers]
+        size, finding = next((each for each in told if each[1].verdict != "undecided"), (told or found)[0])
+        others = [each for each in told if each[1] is not finding]
         return Judged(
             self.name,
             self.text,
             self.source,
             self.recipe,
-            self.supported_if,
+            f"{self.supported_if} {RULE}",
             self.contradicted_if,
             finding.verdict,
-            finding.numbers,
+            [*finding.numbers, *(f"{name}: {line}" for name, other in others for line in other.numbers)],
+            "; ".join([size, *(f"{name}: {other.verdict}" for name, other in others)]) if told else "",
         )
 
 

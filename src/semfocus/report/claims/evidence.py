@@ -1,11 +1,11 @@
 """What rules look at: races between two arms on the same seeds, one comparison a task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from semfocus.report.texts import shortened
-from semfocus.report.wording import setting_text
+from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ HOW_COUNTED = (
     f"Counted are tasks with at least {FEWEST_PAIRS} pairs of seeds; a gain is a speedup whose 95 % interval lies above 1, "
     f"no gain one whose interval lies below {NO_GAIN}, a loss one whose interval lies below 1."
 )
+
+ONLY_THE_END = "Only runs that ended by themselves count: none that was stopped at a target, none that diverged (the numbers say how many)."
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class RaceResult:
         verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
         verdict = verdict if self.enough else "too few pairs"
         comparison = self.summary.comparison
-        where = shortened(setting_text(comparison.setting), 120)
+        where = shortened(setting_of(comparison), 160)
         what = f" {self.what}" if self.what else ""
         return (
             f"{shortened(comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
@@ -101,7 +103,7 @@ def race_of_times(
 def one_a_task(
     summaries: Sequence["TaskSummary"], label: str, base: str = "full", held_out: bool = False
 ) -> list[RaceResult]:
-    """For every task the race with the most pairs; of equal ones the nearest to the paper's setting.
+    """For every task the race with the most pairs; of equal ones that with all else equal, then the nearest to the paper's setting.
 
     The choice looks at numbers of seeds and at settings, never at results.
     """
@@ -116,8 +118,29 @@ def one_a_task(
     return list(best.values())
 
 
-def _weight(found: RaceResult) -> tuple[int, int]:
-    return found.speedup.num_pairs, -len(found.summary.comparison.setting)
+def _weight(found: RaceResult) -> tuple[int, bool, int]:
+    comparison = found.summary.comparison
+    return found.speedup.num_pairs, not comparison.arm_settings, -len(comparison.setting)
+
+
+def trained_to_the_end(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
+    """Without comparisons whose runs stopped at a target: their last epoch says nothing about the end of training."""
+    return [each for each in summaries if each.comparison.setting.get("training.stop_at") is None]
+
+
+def diverged(summary: "TaskSummary", *labels: str) -> set[int]:
+    """Seeds on which a run of these arms diverged, and so has no end."""
+    return {
+        record["spec"]["seed"]
+        for label in labels
+        for record in summary.comparison.arms.get(label, [])
+        if record.get("state") == "diverged"
+    }
+
+
+def left_out(seeds: Collection[int]) -> str:
+    """What a line of numbers says about runs that diverged."""
+    return f" ({len(seeds)} left out: diverged)" if seeds else ""
 
 
 def trained(arm: "ArmSummary | None") -> bool:

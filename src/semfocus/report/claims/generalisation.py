@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, PAPER
-from semfocus.report.claims.evidence import FEWEST_PAIRS, FEWEST_TASKS, arm_named, lines, majority, trained
+from semfocus.report.claims.evidence import (
+    FEWEST_PAIRS,
+    FEWEST_TASKS,
+    ONLY_THE_END,
+    arm_named,
+    diverged,
+    left_out,
+    lines,
+    majority,
+    trained,
+    trained_to_the_end,
+)
 from semfocus.report.texts import shortened
 
 if TYPE_CHECKING:
@@ -29,13 +40,14 @@ class Mean:
     low: float
     high: float
     num: int
+    note: str = ""
 
     def __str__(self) -> str:
         values = f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return f"{self.what}: {values} points, {self.num} seeds"
+        return f"{self.what}: {values} points, {self.num} seeds{self.note}"
 
 
-def mean_of(what: str, values: Sequence[float]) -> Mean | None:
+def mean_of(what: str, values: Sequence[float], note: str = "") -> Mean | None:
     """A mean with a t interval; None for fewer than two values."""
     from semfocus.studies.statistics.student import t_factor
 
@@ -43,7 +55,7 @@ def mean_of(what: str, values: Sequence[float]) -> Mean | None:
         return None
     middle = fmean(values)
     error = t_factor(len(values) - 1) * stdev(values) / math.sqrt(len(values))
-    return Mean(what, middle, middle - error, middle + error, len(values))
+    return Mean(what, middle, middle - error, middle + error, len(values), note)
 
 
 def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") -> Mean | None:
@@ -53,7 +65,11 @@ def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") 
         return None
     ours, theirs = _last(second), _last(first)
     what = f"{shortened(summary.comparison.task, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
-    return mean_of(what, [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())])
+    return mean_of(
+        what,
+        [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())],
+        left_out(diverged(summary, label, base)),
+    )
 
 
 def _last(arm: "ArmSummary") -> dict[int, float]:
@@ -61,9 +77,9 @@ def _last(arm: "ArmSummary") -> dict[int, float]:
 
 
 def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
-    """For every task the difference with the most seeds, of equal ones the nearest to the paper's setting."""
+    """For every task the difference at the end of training with the most seeds, of equal ones the nearest to the paper's setting."""
     best: dict[str, tuple[tuple[int, int], Mean]] = {}
-    for summary in summaries:
+    for summary in trained_to_the_end(summaries):
         found = held_out_difference(summary, label)
         if found is not None:
             weight = (found.num, -len(summary.comparison.setting))
@@ -87,13 +103,14 @@ def _as_well(summaries: Sequence["TaskSummary"]) -> Finding:
 def _parity(summaries: Sequence["TaskSummary"]) -> Finding:
     """Among comparisons where both learned the training data; otherwise chance says nothing about generalisation."""
     means = []
-    for summary in summaries:
+    for summary in trained_to_the_end(summaries):
         arms = [arm_named(summary, "full"), arm_named(summary, HEAVY_HITTERS)]
         if summary.comparison.task != "parity" or not all(trained(arm) for arm in arms):
             continue
         for arm in arms:
             if arm is not None and len(arm.last_held_out) >= FEWEST_PAIRS:
-                mean = mean_of(f"parity: last held-out accuracy of {arm.label}", arm.last_held_out)
+                note = left_out(diverged(summary, arm.label))
+                mean = mean_of(f"parity: last held-out accuracy of {arm.label}", arm.last_held_out, note)
                 means += [mean] if mean else []
     near = [each for each in means if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
     return decide(
@@ -110,7 +127,7 @@ CLAIMS = (
         PAPER,
         "curves",
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
-        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none.",
+        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
         _as_well,
     ),
@@ -120,7 +137,7 @@ CLAIMS = (
         "Ram et al. 2025, failure signatures",
         "curves",
         f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "
-        f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both.",
+        f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both. {ONLY_THE_END}",
         f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",
         _parity,
     ),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
@@ -10,11 +11,15 @@ from semfocus.report.claims.evidence import (
     FEWEST_PAIRS,
     FEWEST_TASKS,
     HOW_COUNTED,
+    ONLY_THE_END,
     RaceResult,
+    diverged,
+    left_out,
     lines,
     majority,
     one_a_task,
     race,
+    trained_to_the_end,
 )
 from semfocus.report.claims.generalisation import MARGIN, differences
 
@@ -28,25 +33,41 @@ ALIKE = 1.25
 
 def _even_pairs(summaries: Sequence["TaskSummary"]) -> Finding:
     """The input-agnostic arms of even_pairs, where full attention reaches 100 % on every seed."""
-    arms = [
-        arm
-        for summary in summaries
-        if summary.comparison.task == "even_pairs"
-        and any(
-            each.label == "full" and each.total >= FEWEST_PAIRS and each.share_perfect == 1
-            for each in summary.arms
-        )
+    found = [
+        each
+        for summary in trained_to_the_end(summaries)
+        if summary.comparison.task == "even_pairs" and _perfect_full(summary)
         for arm in summary.arms
-        if arm.label in agnostic_labels(summaries)
-        and arm.total >= FEWEST_PAIRS
-        and set(arm.states) <= {"done", "diverged"}
+        if arm.label in agnostic_labels(summaries) and set(arm.states) <= {"done", "diverged"}
+        if (each := _perfect(summary, arm.label)).num >= FEWEST_PAIRS
     ]
-    numbers = [
-        f"even_pairs: {arm.label} reached 100 % training accuracy on {round(arm.share_perfect * arm.total)} of {arm.total} seeds"
-        for arm in arms
-    ]
-    fails = any(2 * arm.share_perfect <= 1 for arm in arms)
-    return decide(fails, bool(arms) and all(arm.share_perfect == 1 for arm in arms), numbers)
+    fails = any(2 * each.perfect <= each.num for each in found)
+    return decide(fails, bool(found) and all(each.perfect == each.num for each in found), lines(found))
+
+
+@dataclass(frozen=True)
+class _Perfect:
+    """On how many seeds the runs of an arm that are done reached 100 %."""
+
+    label: str
+    perfect: int
+    num: int
+    note: str
+
+    def __str__(self) -> str:
+        return f"even_pairs: {self.label} reached 100 % training accuracy on {self.perfect} of {self.num} seeds{self.note}"
+
+
+def _perfect(summary: "TaskSummary", label: str) -> _Perfect:
+    records = summary.comparison.arms.get(label, [])
+    done = [record["curve"].get("train_accuracy", []) for record in records if record.get("state") == "done"]
+    perfect = sum(max(accuracies, default=0.0) >= 1 for accuracies in done)
+    return _Perfect(label, perfect, len(done), left_out(diverged(summary, label)))
+
+
+def _perfect_full(summary: "TaskSummary") -> bool:
+    full = _perfect(summary, "full")
+    return full.num >= FEWEST_PAIRS and full.perfect == full.num
 
 
 def _global_tokens(summaries: Sequence["TaskSummary"]) -> Finding:
@@ -97,7 +118,7 @@ CLAIMS = (
         SOURCE,
         "curves",
         f"Full attention reaches 100 % on each of at least {FEWEST_PAIRS} seeds, and some input-agnostic arm with as many ended runs misses it on half of "
-        "its seeds or more.",
+        f"its seeds or more. {ONLY_THE_END}",
         "Full attention does so too, and every input-agnostic arm reaches 100 % on all of its seeds.",
         _even_pairs,
     ),
@@ -136,7 +157,7 @@ CLAIMS = (
         "A very small k can lack expressivity: top_k(1) ends with lower held-out accuracy than full attention on some task.",
         SOURCE,
         "k_sweep",
-        f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points.",
+        f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points. {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks, the interval lies above -{100 * MARGIN:g} points on every one.",
         _one_key,
     ),

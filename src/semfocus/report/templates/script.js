@@ -55,13 +55,19 @@
 
   for (const scope of document.querySelectorAll(".comparison")) {
     let pinned = null;
-    for (const key of scope.querySelectorAll(".key")) {
+    const keys = [...scope.querySelectorAll(".key")];
+    const pin = (arm) => {
+      pinned = pinned === arm ? null : arm;
+      for (const key of keys) key.setAttribute("aria-pressed", String(key.dataset.arm === pinned));
+      highlight(scope, pinned);
+    };
+    for (const key of keys) {
       const arm = key.dataset.arm;
       key.addEventListener("pointerenter", () => highlight(scope, arm));
       key.addEventListener("focus", () => highlight(scope, arm));
       key.addEventListener("pointerleave", () => highlight(scope, pinned));
       key.addEventListener("blur", () => highlight(scope, pinned));
-      key.addEventListener("click", () => { pinned = pinned === arm ? null : arm; highlight(scope, pinned); });
+      key.addEventListener("click", () => pin(arm));
     }
     for (const panel of scope.querySelectorAll(".panel")) {
       const { x0, x1, last, y0, y1, low, high } = Object.fromEntries(Object.entries(panel.dataset).map(([key, value]) => [key, +value]));
@@ -93,7 +99,7 @@
         const lines = found.map((each) => `${each === nearest ? "▸ " : ""}${percent(each.y)}  ${short(each.arm.dataset.name)}`);
         const seeds = [...nearest.arm.querySelectorAll(".seed")].map((seed) => heightAt(seed, x)).filter((y) => y !== null).sort((a, b) => a - b);
         const each = seeds.length ? `\nits seeds: ${seeds.map(percent).join(" ")}` : "";
-        show(`epoch ${epoch}\n${lines.join("\n")}${each}`, event);
+        show(`${panel.dataset.unit} ${epoch}\n${lines.join("\n")}${each}`, event);
       });
     }
   }
