@@ -13,6 +13,7 @@ from semfocus.cli.study_list import entries
 from semfocus.cli.study_options import parse_seeds, split_list
 from semfocus.recipes import RECIPES
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
+from strict_json import read_json
 
 SERIAL = ("--executor", "serial", "-q")
 
@@ -25,7 +26,7 @@ def printed(*arguments: object) -> Any:
     """What a study that must succeed prints as JSON."""
     result = invoke(*arguments, "--json")
     assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return read_json(result.stdout)
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,12 @@
 """semfocus claims: what was claimed, by which rule it is judged, and what the runs say."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from semfocus.cli.errors import explains_errors
+from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
@@ -30,7 +30,7 @@ def claims(
 
     judged = judge_all(analyse(open_store(store).records()))
     if as_json:
-        typer.echo(json.dumps([asdict(claim) for claim in judged]))
+        print_json([asdict(claim) for claim in judged])
         return
     from rich.console import Console
 

@@ -1,6 +1,5 @@
 """semfocus status: how far the studies of a store are, without touching their runs."""
 
-import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
+from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def status(
         raise ValueError(f"there is no store at {opened.path}")
     progress = StoreProgress(opened)
     if as_json:
-        typer.echo(json.dumps([as_plain(study) for study in progress.studies()]))
+        print_json([as_plain(study) for study in progress.studies()])
         return
     if not watch:
         Console().print(picture(progress.studies()))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from semfocus.cli.json_output import print_json
+
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
 
@@ -76,7 +78,7 @@ def print_plan(
     ended = sum(group.ended for group in groups)
     if as_json:
         found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
-        typer.echo(json.dumps(found | {"groups": [asdict(group) for group in groups]}))
+        print_json(found | {"groups": [asdict(group) for group in groups]})
         return
     for heading, members in groupby(groups, key=_heading):
         typer.echo(heading)

@@ -1,11 +1,10 @@
 """The end of a study: a table and a sentence for each task, what went wrong, the report, how to go on."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from semfocus.cli.json_output import print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +41,7 @@ def show_result(
             "lengths": lengths,
             "records": records,
         }
-        typer.echo(json.dumps(found))
+        print_json(found)
         return len(unsuccessful)
     from rich.console import Console
 
