@@ -3,7 +3,7 @@
 from semfocus.studies.arms import Comparison, Record
 
 _WORDS = {
-    "diverged": "diverged (counted as never reaching the target)",
+    "diverged": "diverged (one that had not reached the target by then counts as never reaching it)",
     "failed": "failed (counted up to the last epoch)",
     "interrupted": "interrupted (counted up to the last epoch)",
     "unfinished": "not ended yet (counted up to the last epoch)",
