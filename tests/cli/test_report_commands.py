@@ -74,7 +74,7 @@ def test_mistakes_are_one_line_and_exit_code_2(filled: Path, arguments: list[str
     assert len(result.output.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["report", "export"])
+@pytest.mark.parametrize("command", ["report", "export", "claims", "status"])
 def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp_path: Path) -> None:
     result = invoke(command, "--store", tmp_path / "nothing")
     assert result.exit_code == 2

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
-from semfocus.cli.status import duration
+from semfocus.cli.durations import duration
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.training import run
 from strict_json import read_json

@@ -1,6 +1,7 @@
 """semfocus study, from the options to the last line it prints."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,22 @@ def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
     assert seeds == set(DEVELOPMENT_SEEDS)
 
 
+def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_first(specs, store, **options) -> list[dict]:
+        states = [("failed", "no memory"), ("failed", "no disk"), *[("done", None)] * len(specs)]
+        return [
+            {"run": spec.digest, "spec": spec.model_dump(mode="json"), "state": state, "reason": reason}
+            for spec, (state, reason) in zip(specs, states, strict=False)
+        ]
+
+    monkeypatch.setattr("semfocus.studies.run_study", fail_first)
+    result = invoke("tuned", *SERIAL)
+    assert result.exit_code == 3
+    *failures, last = result.stderr.splitlines()
+    assert [line.rpartition(" failed: ")[2] for line in failures] == ["no memory", "no disk"]
+    assert last.startswith("error: 2 of ")
+
+
 def test_tuned_refuses_to_report_on_the_seeds_of_its_search() -> None:
     result = invoke("tuned", "--seeds", "3,4", *SERIAL)
     assert result.exit_code == 2
@@ -169,6 +186,27 @@ def test_length_ends_with_accuracies_at_other_lengths() -> None:
     assert [row["length"] for row in result["lengths"]] == [6, 8, 9, 12, 18, 30, 45, 60, 75]
     table = invoke("length", "--patterns", "full x1", "--seeds", "1", *SERIAL, "--no-report")
     assert "even_pairs: accuracy by length" in table.stdout
+
+
+def test_a_run_that_cannot_be_evaluated_does_not_hide_the_others() -> None:
+    options = ("length", "--patterns", "full x1", "--seeds", "1,2", *SERIAL)
+    whole = printed(*options)
+    for path in Path("runs").glob("*/evaluations.json"):
+        path.unlink()
+    lost = next(record for record in whole["records"] if record["spec"]["seed"] == 2)
+    shutil.rmtree(Path("runs", lost["run"], "checkpoints"))
+    Path("runs/length.html").unlink()
+    result = invoke(*options)
+    assert result.exit_code == 3
+    assert "1 of 2 runs did not succeed" in result.stderr
+    lines = result.stdout.splitlines()
+    table = next(number for number, line in enumerate(lines) if "even_pairs: accuracy by length" in line)
+    error = next(number for number, line in enumerate(lines) if "no usable last checkpoint" in line)
+    assert "epochs to target" in "".join(lines[:table])
+    assert table < error < lines.index("Report: runs/length.html")
+    found = read_json(invoke(*options, "--json").stdout)
+    assert found["lengths"] == [row for row in whole["lengths"] if row["seed"] == 1]
+    assert "seed 2 has no accuracies" in found["length_errors"][0]
 
 
 def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:
@@ -209,6 +247,12 @@ def test_dry_run_knows_what_is_done() -> None:
     assert plan["seconds"] * plan["workers"] == pytest.approx(left)
 
 
+def test_dry_run_counts_a_damaged_record_as_ended() -> None:
+    invoke("quick", *SERIAL, "--seeds", "1", "--no-report")
+    next(Path("runs").glob("*/record.json")).write_text("{")
+    assert printed("quick", "--dry-run")["ended"] == 5
+
+
 BAD = {
     "nothing": ([], "say which recipe"),
     "recipe": (["quik"], "did you mean 'quick'"),
@@ -222,6 +266,9 @@ BAD = {
     "seeds": (["quick", "--seeds", "11"], "the paper has 10 seeds"),
     "seed text": (["quick", "--seeds", "1,b"], "--seeds must be a number of seeds, or a list"),
     "seed twice": (["quick", "--seeds", "1,1"], "names a seed twice"),
+    "seed twice in digits": (["quick", "--seeds", "1,01"], "names a seed twice"),
+    "seed key": (["quick", "-s", "seed=7"], "chosen with --seeds"),
+    "pattern key": (["quick", "-s", "pattern=full"], "chosen with --patterns"),
     "stop": (["quick", "--stop-at", "2"], "stop_at"),
     "executor": (["quick", "--executor", "cloud"], "executor must be serial, pool or ray"),
     "log": (["quick", "--log", "paper"], "log must be 'tensorboard'"),
@@ -235,6 +282,22 @@ def test_bad_input_is_one_line_with_exit_code_2(arguments: list[str], message: s
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not list(Path().glob("runs/*")), "nothing may be left behind"
+
+
+OWN_MISTAKES = {
+    "while loading": ("raise RuntimeError('not\\ntoday')", "does not load: RuntimeError: not today"),
+    "in specs()": ("def specs():\n    return 1 / 0", "cannot be made: ZeroDivisionError"),
+    "in a value": ("def specs():\n    raise ValueError('k must be odd')", "error: k must be odd"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), OWN_MISTAKES.values(), ids=OWN_MISTAKES.keys())
+def test_a_mistake_in_a_users_file_is_one_line(text: str, message: str) -> None:
+    Path("mine.py").write_text(text)
+    result = invoke("mine.py")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_lists_respect_brackets() -> None:
@@ -261,4 +324,3 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
     for summary in result["summaries"]:
         assert summary["task"] in page
         assert all(arm["label"] in page for arm in summary["arms"])
-    assert "<svg" in page

@@ -7,7 +7,7 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.json_output import print_json
-from semfocus.cli.options import JsonOption, StoreOption
+from semfocus.cli.options import JsonOption, StoreOption, existing_store
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
 
@@ -25,10 +25,9 @@ def claims(
     Example: semfocus claims --rules
     """
     from semfocus.report.claims import judge_all
-    from semfocus.runs import open_store
     from semfocus.studies.analysis import analyse
 
-    judged = judge_all(analyse(open_store(store).records()))
+    judged = judge_all(analyse(existing_store(store).records()))
     if as_json:
         print_json([asdict(claim) for claim in judged])
         return

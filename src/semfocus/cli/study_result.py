@@ -1,10 +1,12 @@
 """The end of a study: a table and a sentence for each task, what went wrong, the report, how to go on."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus.cli.json_output import print_json
+from semfocus.cli.study_state import failure_line, title
+from semfocus.runs.directory import DamagedRun, RunBusy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,40 +27,64 @@ def show_result(
     """Print, write the report, and return how many runs did not succeed."""
     from semfocus.studies.analysis import analyse
 
-    records = result.records
-    summaries = analyse(records, apart_from=result.source.own_settings)
-    lengths = _length_rows(result, execution) if result.source.evaluates_lengths else []
+    summaries = analyse(result.records, apart_from=result.source.own_settings)
+    console = None if as_json else _console()
+    if console is not None:  # before anything else that takes time or may fail
+        _print_summaries(console, result, summaries)
+    lengths = _lengths(result, execution) if result.source.evaluates_lengths else _Lengths()
     page = None if no_report else _write_report(result, report or _usual_place(result, execution))
-    unsuccessful = [record for record in records if record["state"] != "done"]
-    if as_json:
-        found = {
-            "study": result.source.name,
-            "question": result.source.question,
-            "command": result.command,
-            "report": None if page is None else str(page),
-            "sentences": [summary.sentence for summary in summaries],
-            "summaries": [_plain(summary) for summary in summaries],
-            "lengths": lengths,
-            "records": records,
-        }
-        print_json(found)
-        return len(unsuccessful)
+    if console is not None:
+        _print_rest(console, result, lengths, page)
+    else:
+        print_json(
+            {
+                "study": result.source.name,
+                "question": result.source.question,
+                "command": result.command,
+                "report": None if page is None else str(page),
+                "sentences": [summary.sentence for summary in summaries],
+                "summaries": [_plain(summary) for summary in summaries],
+                "lengths": lengths.rows,
+                "length_errors": lengths.errors,
+                "records": result.records,
+            }
+        )
+    return len(_unsuccessful(result)) + len(lengths.errors)
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Accuracies of trained runs at other lengths, and which runs could not be evaluated."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def _console() -> "Console":
     from rich.console import Console
 
-    console = Console(highlight=False)
+    return Console(highlight=False)
+
+
+def _unsuccessful(result: "StudyResult") -> "list[Record]":
+    return [record for record in result.records if record["state"] != "done"]
+
+
+def _print_summaries(console: "Console", result: "StudyResult", summaries: "list[TaskSummary]") -> None:
     console.print(result.source.question, style="bold", markup=False)
     for summary in summaries[:_TABLES]:
         _print_summary(console, summary)
     if len(summaries) > _TABLES:
         console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
-    if lengths:
-        _print_lengths(console, lengths)
-    for record in unsuccessful:
-        console.print(f"{_name(record)} {record['state']}: {record.get('reason')}", markup=False, style="red")
+
+
+def _print_rest(console: "Console", result: "StudyResult", lengths: _Lengths, page: Path | None) -> None:
+    _print_lengths(console, lengths.rows)
+    for line in [*map(failure_line, _unsuccessful(result)), *lengths.errors]:
+        console.print(line, markup=False, style="red")
     if page is not None:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)
-    return len(unsuccessful)
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
@@ -68,8 +94,10 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from semfocus.studies.tables import COLUMNS, summary_rows
 
     setting = ", ".join(f"{key}={value}" for key, value in summary.comparison.setting.items())
-    title = f"{summary.comparison.task} (target: {summary.target:.0%} training accuracy)"
-    table = Table(title=escape(title), title_justify="left", caption=escape(setting), caption_justify="left")
+    heading = f"{summary.comparison.task} (target: {summary.target:.0%} training accuracy)"
+    table = Table(
+        title=escape(heading), title_justify="left", caption=escape(setting), caption_justify="left"
+    )
     for key in _COLUMNS:
         table.add_column(COLUMNS[key], justify="left" if key == "arm" else "right")
     for row in summary_rows(summary):
@@ -81,20 +109,25 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     console.print()
 
 
-def _length_rows(result: "StudyResult", execution: "Execution") -> list[dict[str, Any]]:
-    """Accuracy of every finished run at every length."""
+def _lengths(result: "StudyResult", execution: "Execution") -> _Lengths:
+    """Accuracy of every finished run at every length; one that cannot be evaluated does not stop the others."""
     from semfocus.studies.arms import arm_of
     from semfocus.studies.lengths import accuracy_by_length, lengths_for
 
-    rows = []
+    lengths = _Lengths()
     for spec, record in zip(result.specs, result.records, strict=True):
-        if record["state"] == "done":
+        if record["state"] != "done":
+            continue
+        own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
+        try:
             found = accuracy_by_length(
                 spec, execution.store, lengths_for(spec), device=execution.device, threads=execution.threads
             )
-            own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
-            rows += [own | row for row in found]
-    return rows
+        except (ValueError, OSError, DamagedRun, RunBusy) as error:
+            lengths.errors.append(f"{title(spec)} has no accuracies at other lengths: {error}")
+        else:
+            lengths.rows.extend(own | row for row in found)
+    return lengths
 
 
 def _print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:
@@ -144,8 +177,3 @@ def _plain(summary: "TaskSummary") -> dict[str, Any]:
         "target": summary.target,
         "arms": [asdict(arm) for arm in summary.arms],
     }
-
-
-def _name(record: "Record") -> str:
-    spec = record["spec"]
-    return f"{spec.get('task')} {spec.get('pattern')} seed {spec.get('seed')} ({record['run']})"
