@@ -2,6 +2,10 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from semfocus.cli.app import app
 from semfocus.cli.study_list import entries
 from semfocus.cli.study_options import parse_seeds, split_list
 from semfocus.recipes import RECIPES
+from semfocus.runs import open_store
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
 from strict_json import read_json
 
@@ -50,7 +55,9 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
         assert arm in first.stdout
     assert lines[-2] == "Report: runs/quick.html"
     assert lines[-1] == "To continue or repeat: semfocus study quick"
-    assert "top_k(5)" in Path("runs/quick.html").read_text()
+    page = Path("runs/quick.html").read_text()
+    assert "top_k(5)" in page
+    assert "<figure><svg " in page
     (plan,) = Path("runs/plans").iterdir()
     assert len(json.loads(plan.read_text())["runs"]) == 10
 
@@ -91,6 +98,39 @@ def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     result = invoke("quick", *SERIAL)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
+
+
+ENDLESS = """
+from semfocus.studies import grid
+
+def specs():
+    base = {
+        "task": "parity",
+        "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        "training": {"length": 6, "num_train": 20, "num_held_out": 10, "epochs": 1_000_000},
+    }
+    return grid(base, pattern=["full"], seed=[1])
+"""
+
+
+@pytest.mark.parametrize("executor", ["pool", "serial"])
+def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
+    Path("endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "semfocus", "study", "endless.py", "--executor", executor, "-q"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    patient_until = time.monotonic() + 90
+    while not any(path.read_bytes().count(b"\n") > 3 for path in Path("runs").glob("*/journal.jsonl")):
+        assert process.poll() is None
+        assert time.monotonic() < patient_until, "waited too long"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert errors.splitlines()[-1] == "error: interrupted; the same command continues"
+    assert "Traceback" not in errors
+    (record,) = open_store("runs").records()
+    assert record["state"] == "interrupted"
+    assert list(Path("runs", record["run"], "checkpoints").glob("last-*"))
 
 
 OWN = '''
@@ -324,3 +364,5 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
     for summary in result["summaries"]:
         assert summary["task"] in page
         assert all(arm["label"] in page for arm in summary["arms"])
+    # icons are pictures too: only those in a figure show data
+    assert page.count("<figure><svg ") >= len(result["summaries"])
