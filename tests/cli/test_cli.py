@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
+from strict_json import read_json
 
 TINY = [
     *("-q", "--length", "6", "--epochs", "2", "-s", "model.d_model=8", "-s", "model.num_blocks=1"),
@@ -79,7 +80,7 @@ def test_train_writes_a_run_and_the_same_command_says_it_is_done(runs: Path) -> 
 
 def test_json_is_the_record(runs: Path) -> None:
     result = invoke("train", "parity", *TINY, "--json", store=runs)
-    record = json.loads(result.stdout)
+    record = read_json(result.stdout)
     assert record["state"] == "done"
     assert record["spec"]["training"]["length"] == 6
 
@@ -99,19 +100,19 @@ def test_a_diverging_run_exits_with_1_and_is_recorded(runs: Path) -> None:
 
 
 def test_evaluate_at_other_lengths(runs: Path) -> None:
-    name = json.loads(invoke("train", "missing_duplicate", *TINY, "--json", store=runs).stdout)["run"]
+    name = read_json(invoke("train", "missing_duplicate", *TINY, "--json", store=runs).stdout)["run"]
     table = invoke("evaluate", name[:8], "--length", "8:30", "--points", "4", "--num", "50", store=runs)
     assert table.exit_code == 0, table.stderr
     lengths = [line.split()[0] for line in table.stdout.splitlines()[3:]]
     assert lengths == ["8", "16", "22", "30"] or lengths == ["8", "14", "22", "30"]
     result = invoke("evaluate", runs / name, "--length", "8", "--json", "--checkpoint", "best", store=runs)
-    (row,) = json.loads(result.stdout)["results"]
+    (row,) = read_json(result.stdout)["results"]
     assert row["length"] == 8
     assert 0.0 <= row["accuracy"] <= 1.0
 
 
 def test_evaluate_on_a_file_written_by_sample(runs: Path) -> None:
-    name = json.loads(invoke("train", "even_pairs", *TINY, "--json", store=runs).stdout)["run"]
+    name = read_json(invoke("train", "even_pairs", *TINY, "--json", store=runs).stdout)["run"]
     written = invoke("tasks", "sample", "even_pairs", "--num", 30, "--length", "3:9", "--output", "more.tsv")
     assert "30 samples written" in written.stdout
     result = invoke("evaluate", name, "--data", "more.tsv", "--json", store=runs)
@@ -125,7 +126,7 @@ def test_evaluate_on_a_file_written_by_sample(runs: Path) -> None:
 def test_evaluate_refuses_a_pickle(runs: Path) -> None:
     import pickle
 
-    record = json.loads(invoke("train", "parity", *TINY, "--json", store=runs).stdout)
+    record = read_json(invoke("train", "parity", *TINY, "--json", store=runs).stdout)
     for path in (runs / record["run"] / "checkpoints").glob("last-*/model.safetensors"):
         path.write_bytes(pickle.dumps({"weight": 1}))
     result = invoke("evaluate", record["run"], "--length", "6", store=runs)
@@ -139,7 +140,7 @@ def test_users_own_data_train_from_a_file(runs: Path) -> None:
     options = [word for word in TINY if word not in ("--length", "6")]
     result = invoke("train", "file:mine.jsonl", *options, "--json", store=runs)
     assert result.exit_code == 0, result.stderr
-    record = json.loads(result.stdout)
+    record = read_json(result.stdout)
     assert (record["num_train"], record["num_held_out"]) == (40, 20)
 
 
@@ -150,7 +151,7 @@ def test_a_users_recipe_trains_evaluates_and_is_needed_again(runs: Path) -> None
     arguments = ["train", "first_bit", "--pattern", "every_other(2)", "--recipe", "mine.py", *TINY]
     result = invoke(*arguments, "--json", store=runs)
     assert result.exit_code == 0, result.stderr
-    name = json.loads(result.stdout)["run"]
+    name = read_json(result.stdout)["run"]
     again = invoke(*arguments, store=runs)
     assert again.stdout.startswith("already done")
     assert invoke("evaluate", name, "--length", "9", "--recipe", "mine.py", store=runs).exit_code == 0
@@ -169,7 +170,7 @@ def test_tasks_list_names_every_task() -> None:
 def test_doctor_reports_versions_and_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     healthy = invoke("doctor", "--json")
     assert healthy.exit_code == 0
-    assert json.loads(healthy.stdout)["missing"] == {}
+    assert read_json(healthy.stdout)["missing"] == {}
     monkeypatch.setattr("semfocus.cli.doctor.REQUIRED", ("torch", "no-such-package"))
     broken = invoke("doctor")
     assert broken.exit_code == 1

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from semfocus.cli.app import app
 from semfocus.runs import open_store
 from semfocus.runs.plan import Plan, write_plan
+from strict_json import read_json
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_mistakes_are_one_line_and_exit_code_2(filled: Path, arguments: list[str
     assert len(result.output.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["report", "export"])
+@pytest.mark.parametrize("command", ["report", "export", "claims", "status"])
 def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp_path: Path) -> None:
     result = invoke(command, "--store", tmp_path / "nothing")
     assert result.exit_code == 2
@@ -96,7 +97,7 @@ def test_claims_as_text_and_as_json(filled: Path) -> None:
     assert text.exit_code == 0, text.output
     assert "undecided" in text.output
     assert "contradicted if" in text.output
-    judged = json.loads(invoke("claims", "--store", filled, "--json").output)
+    judged = read_json(invoke("claims", "--store", filled, "--json").output)
     assert {claim["verdict"] for claim in judged} == {"undecided"}
     assert any("top_k(5) over full" in line for claim in judged for line in claim["numbers"])
 

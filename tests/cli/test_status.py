@@ -1,13 +1,13 @@
-import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
-from semfocus.cli.status import duration
+from semfocus.cli.durations import duration
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.training import run
+from strict_json import read_json
 
 EPOCH = {
     **{"train_loss": 0.5, "train_accuracy": 0.75, "held_out_loss": 0.5, "held_out_accuracy": 0.5},
@@ -48,7 +48,7 @@ def test_states_counts_and_time_left(store, specs) -> None:
     before = snapshot(store.path)
     with store.directory(specs[4]).owned():
         before |= snapshot(store.path)
-        (study,) = json.loads(ask(store, "--json"))
+        (study,) = read_json(ask(store, "--json"))
         text = " ".join(ask(store).split())  # lines are broken as the terminal is wide
         assert snapshot(store.path) == before, "status only reads"
     states = {run["run"]: run["state"] for run in study["runs"]}

@@ -1,6 +1,11 @@
 """semfocus study, from the options to the last line it prints."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,9 @@ from semfocus.cli.app import app
 from semfocus.cli.study_list import entries
 from semfocus.cli.study_options import parse_seeds, split_list
 from semfocus.recipes import RECIPES
+from semfocus.runs import open_store
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
+from strict_json import read_json
 
 SERIAL = ("--executor", "serial", "-q")
 
@@ -25,7 +32,7 @@ def printed(*arguments: object) -> Any:
     """What a study that must succeed prints as JSON."""
     result = invoke(*arguments, "--json")
     assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return read_json(result.stdout)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +55,9 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
         assert arm in first.stdout
     assert lines[-2] == "Report: runs/quick.html"
     assert lines[-1] == "To continue or repeat: semfocus study quick"
-    assert "top_k(5)" in Path("runs/quick.html").read_text()
+    page = Path("runs/quick.html").read_text()
+    assert "top_k(5)" in page
+    assert "<figure><svg " in page
     (plan,) = Path("runs/plans").iterdir()
     assert len(json.loads(plan.read_text())["runs"]) == 10
 
@@ -89,6 +98,39 @@ def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     result = invoke("quick", *SERIAL)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
+
+
+ENDLESS = """
+from semfocus.studies import grid
+
+def specs():
+    base = {
+        "task": "parity",
+        "model": {"d_model": 8, "d_mlp": 8, "num_blocks": 1},
+        "training": {"length": 6, "num_train": 20, "num_held_out": 10, "epochs": 1_000_000},
+    }
+    return grid(base, pattern=["full"], seed=[1])
+"""
+
+
+@pytest.mark.parametrize("executor", ["pool", "serial"])
+def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
+    Path("endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "semfocus", "study", "endless.py", "--executor", executor, "-q"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    patient_until = time.monotonic() + 90
+    while not any(path.read_bytes().count(b"\n") > 3 for path in Path("runs").glob("*/journal.jsonl")):
+        assert process.poll() is None
+        assert time.monotonic() < patient_until, "waited too long"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert errors.splitlines()[-1] == "error: interrupted; the same command continues"
+    assert "Traceback" not in errors
+    (record,) = open_store("runs").records()
+    assert record["state"] == "interrupted"
+    assert list(Path("runs", record["run"], "checkpoints").glob("last-*"))
 
 
 OWN = '''
@@ -156,6 +198,22 @@ def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
     assert seeds == set(DEVELOPMENT_SEEDS)
 
 
+def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_first(specs, store, **options) -> list[dict]:
+        states = [("failed", "no memory"), ("failed", "no disk"), *[("done", None)] * len(specs)]
+        return [
+            {"run": spec.digest, "spec": spec.model_dump(mode="json"), "state": state, "reason": reason}
+            for spec, (state, reason) in zip(specs, states, strict=False)
+        ]
+
+    monkeypatch.setattr("semfocus.studies.run_study", fail_first)
+    result = invoke("tuned", *SERIAL)
+    assert result.exit_code == 3
+    *failures, last = result.stderr.splitlines()
+    assert [line.rpartition(" failed: ")[2] for line in failures] == ["no memory", "no disk"]
+    assert last.startswith("error: 2 of ")
+
+
 def test_tuned_refuses_to_report_on_the_seeds_of_its_search() -> None:
     result = invoke("tuned", "--seeds", "3,4", *SERIAL)
     assert result.exit_code == 2
@@ -168,6 +226,27 @@ def test_length_ends_with_accuracies_at_other_lengths() -> None:
     assert [row["length"] for row in result["lengths"]] == [6, 8, 9, 12, 18, 30, 45, 60, 75]
     table = invoke("length", "--patterns", "full x1", "--seeds", "1", *SERIAL, "--no-report")
     assert "even_pairs: accuracy by length" in table.stdout
+
+
+def test_a_run_that_cannot_be_evaluated_does_not_hide_the_others() -> None:
+    options = ("length", "--patterns", "full x1", "--seeds", "1,2", *SERIAL)
+    whole = printed(*options)
+    for path in Path("runs").glob("*/evaluations.json"):
+        path.unlink()
+    lost = next(record for record in whole["records"] if record["spec"]["seed"] == 2)
+    shutil.rmtree(Path("runs", lost["run"], "checkpoints"))
+    Path("runs/length.html").unlink()
+    result = invoke(*options)
+    assert result.exit_code == 3
+    assert "1 of 2 runs did not succeed" in result.stderr
+    lines = result.stdout.splitlines()
+    table = next(number for number, line in enumerate(lines) if "even_pairs: accuracy by length" in line)
+    error = next(number for number, line in enumerate(lines) if "no usable last checkpoint" in line)
+    assert "epochs to target" in "".join(lines[:table])
+    assert table < error < lines.index("Report: runs/length.html")
+    found = read_json(invoke(*options, "--json").stdout)
+    assert found["lengths"] == [row for row in whole["lengths"] if row["seed"] == 1]
+    assert "seed 2 has no accuracies" in found["length_errors"][0]
 
 
 def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:
@@ -208,6 +287,12 @@ def test_dry_run_knows_what_is_done() -> None:
     assert plan["seconds"] * plan["workers"] == pytest.approx(left)
 
 
+def test_dry_run_counts_a_damaged_record_as_ended() -> None:
+    invoke("quick", *SERIAL, "--seeds", "1", "--no-report")
+    next(Path("runs").glob("*/record.json")).write_text("{")
+    assert printed("quick", "--dry-run")["ended"] == 5
+
+
 BAD = {
     "nothing": ([], "say which recipe"),
     "recipe": (["quik"], "did you mean 'quick'"),
@@ -221,6 +306,9 @@ BAD = {
     "seeds": (["quick", "--seeds", "11"], "the paper has 10 seeds"),
     "seed text": (["quick", "--seeds", "1,b"], "--seeds must be a number of seeds, or a list"),
     "seed twice": (["quick", "--seeds", "1,1"], "names a seed twice"),
+    "seed twice in digits": (["quick", "--seeds", "1,01"], "names a seed twice"),
+    "seed key": (["quick", "-s", "seed=7"], "chosen with --seeds"),
+    "pattern key": (["quick", "-s", "pattern=full"], "chosen with --patterns"),
     "stop": (["quick", "--stop-at", "2"], "stop_at"),
     "executor": (["quick", "--executor", "cloud"], "executor must be serial, pool or ray"),
     "log": (["quick", "--log", "paper"], "log must be 'tensorboard'"),
@@ -234,6 +322,22 @@ def test_bad_input_is_one_line_with_exit_code_2(arguments: list[str], message: s
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not list(Path().glob("runs/*")), "nothing may be left behind"
+
+
+OWN_MISTAKES = {
+    "while loading": ("raise RuntimeError('not\\ntoday')", "does not load: RuntimeError: not today"),
+    "in specs()": ("def specs():\n    return 1 / 0", "cannot be made: ZeroDivisionError"),
+    "in a value": ("def specs():\n    raise ValueError('k must be odd')", "error: k must be odd"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), OWN_MISTAKES.values(), ids=OWN_MISTAKES.keys())
+def test_a_mistake_in_a_users_file_is_one_line(text: str, message: str) -> None:
+    Path("mine.py").write_text(text)
+    result = invoke("mine.py")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_lists_respect_brackets() -> None:
@@ -260,4 +364,5 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
     for summary in result["summaries"]:
         assert summary["task"] in page
         assert all(arm["label"] in page for arm in summary["arms"])
-    assert "<svg" in page
+    # icons are pictures too: only those in a figure show data
+    assert page.count("<figure><svg ") >= len(result["summaries"])

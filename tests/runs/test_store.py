@@ -1,9 +1,12 @@
+import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from semfocus.runs import RunBusy, open_store
-from semfocus.runs.directory import RunDirectory
+from semfocus.runs.directory import DamagedRun, RunDirectory
+from semfocus.runs.progress import StoreProgress
 from semfocus.training import run
 
 
@@ -49,6 +52,65 @@ def test_a_corrupt_journal_is_reported_not_hidden(store, tiny_spec) -> None:
     (record,) = store.records()
     assert record["state"] == "corrupt"
     assert "line 1" in record["reason"]
+
+
+WRONG = {
+    "an empty record": ("record.json", lambda record: {}),
+    "a record without a curve": ("record.json", lambda record: record | {"curve": None}),
+    "a curve that is cut": (
+        "record.json",
+        lambda record: record | {"curve": record["curve"] | {"epoch": [0]}},
+    ),
+    "a curve of words": ("record.json", lambda record: record | {"curve": {"epoch": ["first"]}}),
+    "a summary that is a list": ("record.json", lambda record: record | {"summary": [1]}),
+    "a task that is a number": (
+        "record.json",
+        lambda record: record | {"spec": record["spec"] | {"task": 5}},
+    ),
+    "another's spec": ("spec.json", lambda record: {"x": 1}),
+    "a spec with another task": ("spec.json", lambda record: record["spec"] | {"task": 5}),
+    "a spec without epochs": ("spec.json", lambda record: record["spec"] | {"training": {}}),
+    "a temperature in words": (
+        "spec.json",
+        lambda record: record["spec"] | {"model": {"inverse_temperature": "hot"}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), WRONG.values(), ids=WRONG.keys())
+def test_json_of_another_shape_is_corrupt_for_every_reader(store, tiny_spec, name: str, change) -> None:
+    record = run(tiny_spec(), store)
+    path = store.directory(tiny_spec()).path
+    (path / "record.json").unlink()
+    (path / name).write_text(json.dumps(change(record)))
+    (found,) = store.records()
+    assert (found["state"], found["spec"]) == ("corrupt", {})
+    assert name in found["reason"]
+    (study,) = StoreProgress(store).studies()
+    assert study.count("corrupt") == 1
+    if name == "record.json":
+        with pytest.raises(DamagedRun, match="is damaged"):
+            run(tiny_spec(), store)
+
+
+def test_a_record_that_is_a_directory_is_corrupt(store, tiny_spec) -> None:
+    directory = store.directory(tiny_spec())
+    directory.create(tiny_spec().model_dump(mode="json"))
+    (directory.path / "record.json").mkdir()
+    (record,) = store.records()
+    assert record["state"] == "corrupt"
+
+
+def test_a_patient_owner_waits_for_the_other(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.create({})
+    held = directory.owned()
+    held.__enter__()
+    timer = threading.Timer(0.1, held.__exit__, (None, None, None))
+    timer.start()
+    with RunDirectory(directory.path).owned(patience=30):
+        pass
+    timer.join()
 
 
 def test_a_run_is_found_by_path_name_or_beginning(store, tiny_spec) -> None:

@@ -33,22 +33,40 @@ def mini_study(num_runs: int = 4, **training: Any) -> list[RunSpec]:
 
 # No `__main__` guard: nothing of this program runs again in the workers.
 PROGRAM = """
-import json, sys
+import json, os, sys, time
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from studies.minis import mini_study
-from semfocus.studies import run_study
+from semfocus.studies import StudyWatcher, run_study
+
+class Name(StudyWatcher):
+    def run_started(self, spec, attempt):
+        print(spec.digest, flush=True)
+
 options = json.loads(sys.argv[1])
-run_study(mini_study(**options.pop("study")), **options)
+specs, together = mini_study(**options.pop("study")), options.pop("together")
+if together > 1:
+    here = Path(options["store"], "waiting")
+    here.mkdir(parents=True, exist_ok=True)
+    (here / str(os.getpid())).touch()
+    while len(list(here.iterdir())) < together:
+        time.sleep(0.005)
+run_study(specs, watcher=Name(), **options)
 """
 
 
-def start_study(store: Path, study: dict[str, Any], **options: Any) -> "subprocess.Popen[str]":
-    """run_study in a process of its own."""
-    given = json.dumps({"store": str(store), "study": study, **options})
+def start_study(
+    store: Path, study: dict[str, Any], together: int = 1, **options: Any
+) -> "subprocess.Popen[str]":
+    """run_study in a process of its own, which prints the runs it starts; `together`: begin when so many are ready."""
+    given = json.dumps({"store": str(store), "study": study, "together": together, **options})
     program = PROGRAM.format(tests=str(Path(__file__).parents[1]))
     return subprocess.Popen(
-        [sys.executable, "-c", program, given], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", program, given],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 

@@ -1,3 +1,5 @@
+import pytest
+
 from semfocus.runs import RunSpec
 from semfocus.studies.calibration import measured_seconds
 from semfocus.studies.cost import cost_key, num_steps, rough_seconds
@@ -34,15 +36,23 @@ def test_runs_that_cost_the_same_are_measured_once() -> None:
     assert cost_key(paper("parity")) != cost_key(paper("parity", model={"num_blocks": 3}))
 
 
-def test_measured_times_grow_with_epochs_and_blocks(tiny_spec) -> None:
-    base, longer, deeper = (
-        tiny_spec(),
-        tiny_spec(training={"epochs": 40}),
-        tiny_spec(model={"num_blocks": 12}),
-    )
-    seconds = measured_seconds([base, longer, deeper], device="cpu")
-    assert seconds[longer.digest] == 10 * seconds[base.digest] > 0
-    assert seconds[deeper.digest] > 2 * seconds[base.digest]
+def test_seconds_of_a_run_are_those_of_its_steps_and_evaluations(tiny_spec, monkeypatch) -> None:
+    """Half a second a step, a hundredth a sample: 4 epochs of 6 steps and 60 + 30 samples."""
+    measured = []
+
+    def measure(spec: RunSpec, device: object) -> tuple[float, float]:
+        measured.append(spec.digest)
+        return 0.5 * spec.model.num_blocks, 0.01 * spec.model.num_blocks
+
+    monkeypatch.setattr("semfocus.studies.calibration._measure", measure)
+    base, longer = tiny_spec(), tiny_spec(training={"epochs": 40})
+    other_seed, deeper = tiny_spec(seed=5), tiny_spec(model={"num_blocks": 12})
+    seconds = measured_seconds([base, longer, other_seed, deeper], device="cpu")
+    assert seconds[base.digest] == pytest.approx(4 * (6 * 0.5 + 90 * 0.01))
+    assert seconds[longer.digest] == pytest.approx(10 * seconds[base.digest])
+    assert seconds[other_seed.digest] == seconds[base.digest]
+    assert seconds[deeper.digest] == pytest.approx(12 * seconds[base.digest])
+    assert measured == [base.digest, deeper.digest]
 
 
 def test_data_files_and_ranges_of_lengths_can_be_measured(tmp_path) -> None:

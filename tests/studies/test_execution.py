@@ -225,14 +225,18 @@ def test_a_run_that_another_process_holds_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_two_processes_on_one_store_share_the_work(tmp_path: Path) -> None:
-    study = {"num_runs": 8, "epochs": 12}
-    both = [start_study(tmp_path, study, workers=1) for _ in range(2)]
+    study = {"num_runs": 8, "epochs": 30}
+    both = [start_study(tmp_path, study, together=2, executor="serial") for _ in range(2)]
+    done = []
     for process in both:
-        _, errors = process.communicate(timeout=120)
+        names, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
+        done.append(names.split())
+    assert all(done), "one process did everything"
+    assert sorted(done[0] + done[1]) == sorted(spec.digest for spec in mini_study(**study))
     store = open_store(tmp_path)
     for spec in mini_study(**study):
-        assert events_of(store, spec) == {"attempt": 1, "epoch": 13}
+        assert events_of(store, spec) == {"attempt": 1, "epoch": 31}
     assert [record["state"] for record in store.records()] == ["done"] * 8
 
 

@@ -70,6 +70,23 @@ def test_a_killed_worker_is_replaced_and_its_run_continued(tmp_path: Path) -> No
     assert resumed >= 10, "the second attempt continues from a checkpoint"
 
 
+class Unreadable:
+    """Can be sent, and not read."""
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    def __reduce__(self) -> tuple:
+        return int, ("no number",)
+
+
+def test_a_job_that_cannot_be_read_there_fails_instead_of_hanging(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("semfocus.studies.ray_executor.RemoteJob", Unreadable)
+    (record,) = run_study(mini_study(2)[:1], tmp_path, executor="ray", workers=1, attempts=2)
+    assert record["state"] == "failed"
+    assert "no number" in record["reason"]
+
+
 def test_the_driver_holds_the_run_and_the_recipe_travels(tmp_path: Path, recipe: Path) -> None:  # noqa: F811
     specs = [own(recipe, "every_other(2)"), own(recipe, "breaks(1)")]
     store, held = open_store(tmp_path / "runs"), []

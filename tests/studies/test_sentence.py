@@ -91,3 +91,43 @@ def test_a_study_that_goes_on_says_so() -> None:
     assert sentence(arm("full", [40, 47, 58]), running).startswith(
         "even_pairs (so far: not all runs have ended): top_k(5)"
     )
+
+
+def test_no_verdict_before_all_runs_have_ended() -> None:
+    running = [record("top_k(5)", seed, 2, last=9, state="unfinished") for seed in range(6)]
+    text = sentence(arm("full", TEN[:6]), running)
+    assert "sign-flip p = 0.0312; no verdict before all runs have ended" in text
+    assert "significant" not in text
+
+
+def test_when_full_alone_arrives() -> None:
+    text = sentence(
+        arm("full", [10, 11, 12]), arm("top_k(5)", [None] * 3), arm("banded(5)", [None, None, None])
+    )
+    assert text.startswith(
+        "even_pairs: only full reached 95 % training accuracy; behind full: top_k(5) at most "
+    )
+    one = sentence(arm("full", [10]), arm("top_k(5)", [None]))
+    assert (
+        one == "even_pairs: only full reached 95 % training accuracy; one seed: a picture, not yet a result."
+    )
+    assert "only" not in sentence(arm("full", [10, 11, 12]), arm("top_k(5)", [None, None, 50]))
+
+
+def test_runs_that_diverged_or_failed_are_part_of_the_answer() -> None:
+    lost = arm("full", [None] * 3, last=4, state="diverged")
+    text = sentence(lost, arm("top_k(5)", [6, 7, 10]))
+    assert "top_k(5) needed at least " in text
+    assert text.endswith("; 3 of 3 runs of full diverged.")
+    failing = [*arm("top_k(5)", [6, 7]), record("top_k(5)", 2, None, last=3, state="failed")]
+    assert sentence(arm("full", [40, 47, 58]), failing).endswith("; 1 of 3 runs of top_k(5) failed.")
+    assert sentence(lost, arm("top_k(5)", [None] * 3)).endswith("; 3 of 3 runs of full diverged.")
+
+
+def test_a_baseline_that_ended_early_is_no_slower_one() -> None:
+    """Looked at for 10 epochs, full needs at least 0.25 times the 40 of top_k: that may be 0.3 or 30."""
+    text = sentence(arm("full", [None] * 3, last=10), arm("top_k(5)", [40, 41, 42]))
+    assert "the runs ended too early to tell whether top_k(5) is faster than full" in text
+    assert "fastest" not in text
+    one = sentence(arm("full", [None], last=10), arm("top_k(5)", [40]))
+    assert one.startswith("even_pairs: the runs ended too early to tell")

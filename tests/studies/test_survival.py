@@ -59,10 +59,23 @@ def test_the_order_of_runs_changes_nothing(data: list[tuple[int, bool]], shuffle
 
 def test_median_of_an_even_number_is_between_the_middle_two() -> None:
     assert median_time([2, 4, 8, 9], [True] * 4).value == 6
-    assert median_time([2, 4, 8, 9], [True, True, False, False]).value == 4  # the next is not known
+
+
+@given(runs, st.data())
+def test_a_run_that_is_not_seen_to_arrive_never_lowers_the_median(data, draw) -> None:
+    durations, reached = [duration for duration, _ in data], [seen for _, seen in data]
+    place = draw.draw(st.integers(0, len(data) - 1))
+    censored = [seen and number != place for number, seen in enumerate(reached)]
+    before, after = median_time(durations, reached).value, median_time(durations, censored).value
+    assert after is None or (before is not None and before <= after)
 
 
 def test_median_beyond_what_was_observed() -> None:
+    assert median_time([1, 2, 40, 40], [True] * 4).value == 21
+    assert (
+        median_time([1, 2, 40, 40], [True, True, False, False]).value is None
+    )  # where the third is, nobody knows
+    assert median_time([1, 2, 3, 40], [True, True, False, True]).value == 21
     assert median_time([5, 40, 40], [True, False, False]) == Estimate(None, 0.0, None)
     assert median_time([], []) == Estimate(None, None, None)
 

@@ -92,6 +92,33 @@ def test_a_run_whose_checkpoints_are_all_damaged_starts_again(tmp_path: Path, ti
     assert result_digest(record) == result_digest(whole)
 
 
+def lose_the_journal(store: Store, spec) -> None:
+    (store.directory(spec).path / "journal.jsonl").write_text("")
+
+
+def damage_both_generations(store: Store, spec) -> None:
+    for path in store.directory(spec).checkpoints.glob("last-*/model.safetensors"):
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [lose_the_journal, damage_both_generations])
+def test_a_run_that_starts_again_continues_from_its_new_checkpoints(tmp_path: Path, tiny_spec, lose) -> None:
+    spec = tiny_spec(training={"epochs": 8})
+    whole = run(spec, open_store(tmp_path / "whole"))
+    store = open_store(tmp_path / "parts")
+    for epoch in (6, 2):
+        with pytest.raises(KeyboardInterrupt):
+            run(spec, store, observers=[InterruptAfter(epoch)], checkpoint_seconds=0)
+        if epoch == 6:
+            lose(store, spec)
+    kept = sorted(path.name for path in store.directory(spec).checkpoints.glob("last-*"))
+    assert kept == ["last-000001", "last-000002"]
+    record = run(spec, store)
+    attempts = [event for event in store.directory(spec).events() if event["event"] == "attempt"]
+    assert attempts[-1]["resumed_after"] == 2
+    assert result_digest(record) == result_digest(whole)
+
+
 def test_metric_before_save_equals_metric_after_load(store, tiny_spec) -> None:
     spec = tiny_spec(training={"epochs": 5})
     record = run(spec, store)

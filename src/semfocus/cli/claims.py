@@ -1,13 +1,13 @@
 """semfocus claims: what was claimed, by which rule it is judged, and what the runs say."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import JsonOption, StoreOption
+from semfocus.cli.json_output import print_json
+from semfocus.cli.options import JsonOption, StoreOption, existing_store
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
 
@@ -25,14 +25,13 @@ def claims(
     Example: semfocus claims --rules
     """
     from semfocus.report.claims import judge_all
-    from semfocus.runs import open_store
     from semfocus.runs.plan import read_plans
     from semfocus.studies.planned import analyse_planned
 
-    opened = open_store(store)
+    opened = existing_store(store)
     judged = judge_all(analyse_planned(opened.records(), read_plans(opened)))
     if as_json:
-        typer.echo(json.dumps([asdict(claim) for claim in judged]))
+        print_json([asdict(claim) for claim in judged])
         return
     from rich.console import Console
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from semfocus.cli.json_output import print_json
+
 REQUIRED = ("torch", "jinja2", "numpy", "polars", "pydantic", "rich", "safetensors", "scipy", "typer")
 
 
@@ -12,7 +14,6 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Versions, threads, devices; what is missing, and the command that installs it. Exit code 1 if anything is."""
-    import json
     import os
     import sys
 
@@ -29,7 +30,7 @@ def doctor(
         found |= _torch_facts()
     found["cores"] = str(os.cpu_count())
     if as_json:
-        typer.echo(json.dumps({"found": found, "missing": missing}))
+        print_json({"found": found, "missing": missing})
     else:
         for name, value in found.items():
             typer.echo(f"  ok       {name:<20} {value}")

@@ -1,6 +1,5 @@
 """semfocus evaluate: a trained run at other lengths or on another file."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
+from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
@@ -68,7 +68,7 @@ def evaluate(
             for each in lengths_between(trained.spec, low, high, points):
                 rows.append({"length": each, **asdict(trained.at_length(each, num))})
     if as_json:
-        typer.echo(json.dumps({"run": directory.name, "epoch": trained.epoch, "results": rows}))
+        print_json({"run": directory.name, "epoch": trained.epoch, "results": rows})
         return
     spec = trained.spec
     lengths = (

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import StoreOption
+from semfocus.cli.options import StoreOption, existing_store
 from semfocus.cli.report import StudyOption
 
 
@@ -26,11 +26,8 @@ def export(
     """
     from semfocus.cli.report import chosen_runs
     from semfocus.report.export import export as write
-    from semfocus.runs import open_store
 
-    opened = open_store(store)
-    if not opened.path.is_dir():
-        raise ValueError(f"there is no store at {opened.path} (say --store DIR, or run a study first)")
+    opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
     for path in write(records, output or opened.path / "export", kind):
         typer.echo(path)

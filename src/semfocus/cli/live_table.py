@@ -11,7 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from semfocus.cli.status import COLOURS, duration
+from semfocus.cli.durations import duration
+from semfocus.cli.status import COLOURS
 from semfocus.cli.study_state import Running, StudyState, outcome, title
 from semfocus.runs import RunSpec
 from semfocus.runs.record import Record

@@ -63,6 +63,16 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
         return path, value
 
 
+def existing_store(path: Path | None) -> "Store":
+    """The store, for commands that only read: a wrong path must not look like a store without runs."""
+    from semfocus.runs import open_store
+
+    store = open_store(path)
+    if not store.path.is_dir():
+        raise ValueError(f"there is no store at {store.path} (say --store DIR, or run a study first)")
+    return store
+
+
 def writable_store(path: Path | None) -> "Store":
     """The store, after making sure that runs can be written there."""
     from semfocus.runs import open_store

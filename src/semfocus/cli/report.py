@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import StoreOption
+from semfocus.cli.options import StoreOption, existing_store
 
 if TYPE_CHECKING:
     from semfocus.runs import Store
@@ -38,13 +38,10 @@ def report(
 
     Example: semfocus report --study quick --output quick.html
     """
-    from semfocus.runs import open_store
 
     if kind not in _FORMATS:
         raise ValueError(f"--format must be one of {', '.join(_FORMATS)}, got {kind!r}")
-    opened = open_store(store)
-    if not opened.path.is_dir():
-        raise ValueError(f"there is no store at {opened.path} (say --store DIR, or run a study first)")
+    opened = existing_store(store)
     records, plans = chosen_runs(opened, study)
     for path in _write(records, plans, kind, output, opened.path, study):
         typer.echo(path)

@@ -1,14 +1,15 @@
 """semfocus status: how far the studies of a store are, without touching their runs."""
 
-import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from semfocus.cli.durations import duration
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import JsonOption, StoreOption
+from semfocus.cli.json_output import print_json
+from semfocus.cli.options import JsonOption, StoreOption, existing_store
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -31,15 +32,11 @@ def status(
     from rich.console import Console
     from rich.live import Live
 
-    from semfocus.runs import open_store
     from semfocus.runs.progress import StoreProgress
 
-    opened = open_store(store)
-    if not opened.path.is_dir():
-        raise ValueError(f"there is no store at {opened.path}")
-    progress = StoreProgress(opened)
+    progress = StoreProgress(existing_store(store))
     if as_json:
-        typer.echo(json.dumps([as_plain(study) for study in progress.studies()]))
+        print_json([as_plain(study) for study in progress.studies()])
         return
     if not watch:
         Console().print(picture(progress.studies()))
@@ -124,11 +121,3 @@ def facts(run: "RunProgress") -> str:
     left = run.seconds_left if run.state == "running" else None
     words = [f"epoch {run.epoch}/{run.epochs}", f"train {run.train_accuracy:.1%}"]
     return "  ".join(words if left is None else [*words, f"{duration(left)} left"])
-
-
-def duration(seconds: float) -> str:
-    """`42 s`, `12 min`, `3 h 05 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

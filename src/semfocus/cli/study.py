@@ -75,8 +75,9 @@ def study(
 ) -> None:
     """Train every run of a recipe, compare the attentions, write a report.
 
-    Finished runs are read, not repeated; after Ctrl-C or a failure the same command continues. Exit code 3: some
-    runs failed or diverged.
+    Finished runs are read, not repeated; after Ctrl-C or a failure the same command continues. A run that fails is
+    tried three times by each command: two at once on one store may try it six times. Exit code 3: some runs failed
+    or diverged.
 
     Example: semfocus study curves --tasks even_pairs --seeds 3
     """
@@ -142,8 +143,9 @@ def chosen_specs(
     from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
 
     changes = {".".join(path): value for path, value in map(parse_setting, settings)}
-    if "task" in changes:
-        raise ValueError("the task of a study is chosen with --tasks")
+    for key in ("task", "pattern", "seed"):
+        if key in changes:  # one value for all runs would leave nothing to compare
+            raise ValueError(f"the {key}s of a study are chosen with --{key}s, not with -s {key}=")
     if stop_at is not None:
         changes["training.stop_at"] = stop_at
     specs = source.specs()

@@ -1,6 +1,10 @@
 """The end of a study of lengths: a table for each task, arms down and lengths across."""
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from semfocus.cli.study_state import title
+from semfocus.runs.directory import DamagedRun, RunBusy
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -8,20 +12,33 @@ if TYPE_CHECKING:
     from semfocus.cli.study_run import Execution, StudyResult
 
 
-def length_rows(result: "StudyResult", execution: "Execution") -> list[dict[str, Any]]:
-    """Accuracy of every finished run at every length."""
+@dataclass(frozen=True)
+class Lengths:
+    """Accuracies of trained runs at other lengths, and which runs could not be evaluated."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def evaluated_lengths(result: "StudyResult", execution: "Execution") -> Lengths:
+    """Accuracy of every finished run at every length; one that cannot be evaluated does not stop the others."""
     from semfocus.studies.arms import arm_of
     from semfocus.studies.lengths import accuracy_by_length, lengths_for
 
-    rows = []
+    lengths = Lengths()
     for spec, record in zip(result.specs, result.records, strict=True):
-        if record["state"] == "done":
+        if record["state"] != "done":
+            continue
+        own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
+        try:
             found = accuracy_by_length(
                 spec, execution.store, lengths_for(spec), device=execution.device, threads=execution.threads
             )
-            own = {"task": spec.task, "arm": arm_of(record["spec"]).label, "seed": spec.seed}
-            rows += [own | row for row in found]
-    return rows
+        except (ValueError, OSError, DamagedRun, RunBusy) as error:
+            lengths.errors.append(f"{title(spec)} has no accuracies at other lengths: {error}")
+        else:
+            lengths.rows.extend(own | row for row in found)
+    return lengths
 
 
 def print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:

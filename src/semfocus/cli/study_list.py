@@ -1,9 +1,10 @@
 """semfocus study --list: every recipe with its address in the paper, its size and its question."""
 
-import json
 from dataclasses import asdict, dataclass
 
 import typer
+
+from semfocus.cli.json_output import print_json
 
 #: how many runs at once the estimates assume
 CORES = 2
@@ -49,7 +50,7 @@ def print_list(as_json: bool) -> None:
     """On standard output, three lines a recipe."""
     found = entries()
     if as_json:
-        typer.echo(json.dumps([asdict(entry) for entry in found]))
+        print_json([asdict(entry) for entry in found])
         return
     for entry in found:
         typer.echo(

@@ -68,9 +68,10 @@ def parse_seeds(text: str) -> list[int]:
     words = split_list(text, "--seeds")
     if not all(word.isdecimal() for word in words):
         raise ValueError(f"--seeds must be a number of seeds, or a list such as 1,2,3; got {text!r}")
-    if len(set(words)) < len(words):
+    seeds = [int(word) for word in words]
+    if len(set(seeds)) < len(seeds):
         raise ValueError(f"--seeds names a seed twice: {text!r}")
-    return [int(word) for word in words]
+    return seeds
 
 
 def command_text(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from semfocus.cli.durations import duration
+from semfocus.cli.json_output import print_json
+
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
-
-_OF_THE_ARM = ("task", "pattern", "model.inverse_temperature", "seed")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Group:
 
 def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
     """The runs by what they have in common; `setting` is what else varies in the study."""
-    from semfocus.studies.arms import arm_of
+    from semfocus.studies.arms import WITHIN_A_COMPARISON, arm_of
     from semfocus.studies.calibration import measured_seconds
     from semfocus.studies.setting import flat
     from semfocus.training import build_model
@@ -44,14 +45,14 @@ def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads
         for key, value in own.items():
             seen.setdefault(key, set()).add(str(value))
         members.setdefault(json.dumps(own | {"seed": 0}, sort_keys=True), []).append(spec)
-    varying = [key for key in seen if len(seen[key]) > 1 and key not in _OF_THE_ARM]
+    varying = [key for key in seen if len(seen[key]) > 1 and key not in WITHIN_A_COMPARISON]
     return [
         Group(
             task=group[0].task,
             arm=arm_of(group[0].model_dump()).label,
             setting={key: values[group[0].digest][key] for key in sorted(varying)},
             seeds=[spec.seed for spec in group],
-            ended=sum(store.directory(spec).record() is not None for spec in group),
+            ended=sum(store.directory(spec).has_ended for spec in group),
             parameters=sum(each.numel() for each in build_model(group[0]).parameters()),
             epochs=group[0].training.epochs,
             seconds_a_run=seconds[group[0].digest],
@@ -76,7 +77,7 @@ def print_plan(
     ended = sum(group.ended for group in groups)
     if as_json:
         found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
-        typer.echo(json.dumps(found | {"groups": [asdict(group) for group in groups]}))
+        print_json(found | {"groups": [asdict(group) for group in groups]})
         return
     for heading, members in groupby(groups, key=_heading):
         typer.echo(heading)
@@ -95,14 +96,3 @@ def print_plan(
 
 def _heading(group: Group) -> str:
     return ", ".join([group.task, *(f"{key}={value}" for key, value in group.setting.items())])
-
-
-def duration(seconds: float) -> str:
-    """Two digits or so.
-
-    >>> duration(7.2), duration(130), duration(9000)
-    ('7 s', '2.2 min', '2.5 h')
-    """
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:,.1f} h"

@@ -1,15 +1,16 @@
 """The end of a study: a table and a sentence for each task, what went wrong, the report, how to go on."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from semfocus.cli.json_output import print_json
+from semfocus.cli.study_state import failure_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from semfocus.cli.study_lengths import Lengths
     from semfocus.cli.study_run import Execution, StudyResult
     from semfocus.runs.record import Record
     from semfocus.studies.summaries import TaskSummary
@@ -25,43 +26,61 @@ def show_result(
     result: "StudyResult", execution: "Execution", *, report: Path | None, no_report: bool, as_json: bool
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
-    from semfocus.cli.study_lengths import length_rows, print_lengths
+    from semfocus.cli.study_lengths import Lengths, evaluated_lengths
     from semfocus.studies.analysis import analyse
 
-    records = result.records
-    summaries = analyse(records, apart_from=result.source.own_settings)
-    lengths = length_rows(result, execution) if result.source.evaluates_lengths else []
-    page = None if no_report else _write_report(result, report or _usual_place(result, execution))
-    unsuccessful = [record for record in records if record["state"] != "done"]
-    if as_json:
-        found = {
-            "study": result.source.name,
-            "question": result.source.question,
-            "command": result.command,
-            "report": None if page is None else str(page),
-            "sentences": [summary.sentence for summary in summaries],
-            "summaries": [_plain(summary) for summary in summaries],
-            "lengths": lengths,
-            "records": records,
-        }
-        typer.echo(json.dumps(found))
-        return len(unsuccessful)
+    summaries = analyse(result.records, apart_from=result.source.own_settings)
+    console = None if as_json else _console()
+    if console is not None:  # before anything else that takes time or may fail
+        _print_summaries(console, result, summaries)
+    lengths = evaluated_lengths(result, execution) if result.source.evaluates_lengths else Lengths()
+    page = None if no_report else _write_report(result, execution, report or _usual_place(result, execution))
+    if console is not None:
+        _print_rest(console, result, lengths, page)
+    else:
+        print_json(
+            {
+                "study": result.source.name,
+                "question": result.source.question,
+                "command": result.command,
+                "report": None if page is None else str(page),
+                "sentences": [summary.sentence for summary in summaries],
+                "summaries": [_plain(summary) for summary in summaries],
+                "lengths": lengths.rows,
+                "length_errors": lengths.errors,
+                "records": result.records,
+            }
+        )
+    return len(_unsuccessful(result)) + len(lengths.errors)
+
+
+def _console() -> "Console":
     from rich.console import Console
 
-    console = Console(highlight=False)
+    return Console(highlight=False)
+
+
+def _unsuccessful(result: "StudyResult") -> "list[Record]":
+    return [record for record in result.records if record["state"] != "done"]
+
+
+def _print_summaries(console: "Console", result: "StudyResult", summaries: "list[TaskSummary]") -> None:
     console.print(result.source.question, style="bold", markup=False)
     for summary in summaries[:_TABLES]:
         _print_summary(console, summary)
     if len(summaries) > _TABLES:
         console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
-    if lengths:
-        print_lengths(console, lengths)
-    for record in unsuccessful:
-        console.print(f"{_name(record)} {record['state']}: {record.get('reason')}", markup=False, style="red")
+
+
+def _print_rest(console: "Console", result: "StudyResult", lengths: "Lengths", page: Path | None) -> None:
+    from semfocus.cli.study_lengths import print_lengths
+
+    print_lengths(console, lengths.rows)
+    for line in [*map(failure_line, _unsuccessful(result)), *lengths.errors]:
+        console.print(line, markup=False, style="red")
     if page is not None:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)
-    return len(unsuccessful)
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
@@ -96,11 +115,12 @@ def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
     return execution.store.path / f"{result.source.name}.html"
 
 
-def _write_report(result: "StudyResult", path: Path) -> Path:
+def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:
     from semfocus.report import write_report
+    from semfocus.report.lengths import with_evaluations
 
     return write_report(
-        result.records,
+        with_evaluations(execution.store, result.records),
         path,
         plans=result.plans,
         title=result.source.question,
@@ -117,8 +137,3 @@ def _plain(summary: "TaskSummary") -> dict[str, Any]:
         "target": summary.target,
         "arms": [asdict(arm) for arm in summary.arms],
     }
-
-
-def _name(record: "Record") -> str:
-    spec = record["spec"]
-    return f"{spec.get('task')} {spec.get('pattern')} seed {spec.get('seed')} ({record['run']})"

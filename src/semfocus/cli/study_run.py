@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from semfocus.cli.errors import SOME_RUNS_FAILED, fail
+from semfocus.cli.study_state import failure_line
+
 if TYPE_CHECKING:
     from semfocus.recipes.source import Source
     from semfocus.runs import RunSpec, Store
@@ -56,11 +59,10 @@ def run_stages(
     search = _planned(source, f"{source.name}_search", specs, command, execution)
     found = _run(source, specs, execution)
     unusable = [record for record in found if record["state"] not in ("done", "diverged")]
-    if unusable:
-        raise ValueError(
-            f"{len(unusable)} of {len(found)} runs of the search failed, first {unusable[0]['run']}: "
-            f"{unusable[0].get('reason')}"
-        )
+    if unusable:  # a choice among the others would not be the one that was asked for
+        for record in unusable:
+            typer.echo(failure_line(record), err=True)
+        fail(f"{len(unusable)} of {len(found)} runs of the search did not succeed", SOME_RUNS_FAILED)
     following = _second_stage(source, found, seeds)
     if not execution.quiet:
         typer.echo(f"{source.name}: the search is done, {len(following)} runs to report follow", err=True)

@@ -80,6 +80,13 @@ class StudyState(StudyWatcher):
         return max(longest, sum(known) / self.at_once) if len(known) == len(parts) else None
 
 
+def failure_line(record: Record) -> str:
+    """Which run, its state and why."""
+    spec = record["spec"]
+    run = f"{spec.get('task')} {spec.get('pattern')} seed {spec.get('seed')} ({record['run']})"
+    return f"{run} {record['state']}: {record.get('reason')}"
+
+
 def title(spec: RunSpec) -> str:
     """A run in a few words."""
     return f"{spec.task} {spec.pattern} seed {spec.seed}"

@@ -1,11 +1,11 @@
 """semfocus train: one run, from the beginning or from where it stopped."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from semfocus.cli.errors import FAILED, explains_errors, fail
+from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
@@ -84,7 +84,10 @@ def train(
         threads=threads,
         checkpoint_seconds=checkpoint_every,
     )
-    typer.echo(json.dumps(record) if as_json else summary_text(record, str(directory.path), already_done))
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(summary_text(record, str(directory.path), already_done))
     if record["state"] != "done":
         fail(f"the run {record['state']}: {record['reason']}", FAILED)
 

@@ -78,7 +78,9 @@ def checked_specs(make: Callable[[], Any], name: str) -> list[RunSpec]:
     """What `make` returns, if it is a list of different specs."""
     try:
         specs = make()
-    except (AttributeError, KeyError, NameError, TypeError) as error:
+    except ValueError:
+        raise  # says itself what is wrong with which value
+    except Exception as error:  # a user's own code
         raise ValueError(f"the specs of {name} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(specs, list) or not all(isinstance(spec, RunSpec) for spec in specs):
         raise ValueError(f"the specs of {name} must be a list of RunSpec, got {_what(specs)}")

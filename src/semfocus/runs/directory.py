@@ -3,6 +3,7 @@
 import fcntl
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from semfocus.durable import sync_directory, write_durably
 from semfocus.runs.journal import Event, append, read_journal
+from semfocus.runs.shape import problem_of_record
 
 FINAL_STATES = ("done", "diverged")
 
@@ -38,6 +40,11 @@ class RunDirectory:
     def exists(self) -> bool:
         return (self.path / "spec.json").exists()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is a record, even a damaged one: that is for a person to decide about."""
+        return (self.path / "record.json").exists()
+
     def create(self, spec: dict[str, Any]) -> None:
         """Make the directory; doing it again changes nothing."""
         self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -46,13 +53,21 @@ class RunDirectory:
             sync_directory(self.path.parent)
 
     @contextmanager
-    def owned(self) -> Iterator[None]:
-        """Hold the run while the block runs; the system lets go of it even if the process is killed."""
+    def owned(self, patience: float = 0.0) -> Iterator[None]:
+        """Hold the run while the block runs; the system lets go of it even if the process is killed.
+
+        `patience`: seconds to wait for an owner who is expected to let go soon.
+        """
+        patient_until = time.monotonic() + patience
         with open(self.path / "lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunBusy(f"run {self.name} is being worked on by another process") from None
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= patient_until:
+                        raise RunBusy(f"run {self.name} is being worked on by another process") from None
+                    time.sleep(0.02)
             yield
 
     def remove_leftovers(self) -> None:
@@ -83,7 +98,13 @@ class RunDirectory:
 
     def record(self) -> dict[str, Any] | None:
         """The final record, if the run has ended."""
-        return self._read_json("record.json") if (self.path / "record.json").exists() else None
+        if not self.has_ended:
+            return None
+        record = self._read_json("record.json")
+        problem = problem_of_record(record)
+        if problem is not None:
+            raise DamagedRun(f"{self.path / 'record.json'} is damaged: {problem}")
+        return record
 
     def write_record(self, record: dict[str, Any]) -> None:
         self._write_json("record.json", record)
@@ -92,7 +113,12 @@ class RunDirectory:
         """What the trained model was found to do on other data; see studies/lengths.py."""
         if not (self.path / "evaluations.json").exists():
             return []
-        return list(self._read_json("evaluations.json")["rows"])
+        rows = self._read_json("evaluations.json").get("rows")
+        if not isinstance(rows, list) or not all(
+            isinstance(row, dict) and {"length", "num", "accuracy"} <= row.keys() for row in rows
+        ):
+            raise DamagedRun(f"{self.path / 'evaluations.json'} is damaged: not a list of evaluations")
+        return rows
 
     def write_evaluations(self, rows: list[dict[str, Any]]) -> None:
         self._write_json("evaluations.json", {"rows": rows})

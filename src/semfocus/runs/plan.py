@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from semfocus.durable import write_durably
 from semfocus.runs.store import Store
@@ -24,27 +25,42 @@ class Plan:
 
 
 def write_plan(store: Store, plan: Plan) -> None:
-    """Write `plans/NAME-DIGEST.json`; the same plan again changes nothing."""
+    """Write `plans/NAME-DIGEST.json`; the same name and runs again are the same plan, with its newest command."""
     text = json.dumps(asdict(plan), indent=1, sort_keys=True) + "\n"
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps(_identity(plan)).encode()).hexdigest()[:12]
     # What a user calls a study must not become a path.
     readable = re.sub(r"[^A-Za-z0-9_.]+", "_", plan.name).lstrip(".")[:60]
     folder = store.path / "plans"
     path = folder / f"{readable}-{digest}.json"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != text.encode():
         write_durably(path, text.encode())
 
 
+def _identity(plan: Plan) -> tuple[str, tuple[str, ...]]:
+    """One study may be asked for in many words: --seeds 2, or the two seeds themselves."""
+    return plan.name, tuple(sorted(plan.runs))
+
+
 def read_plans(store: Store) -> list[Plan]:
-    """All plans, oldest first; a file that is not a plan is passed over."""
+    """All plans, oldest first; a file that is not a plan is passed over, of two files of one plan the older."""
     paths = list((store.path / "plans").glob("*.json")) if store.path.is_dir() else []
-    found = []
+    found: dict[tuple[str, tuple[str, ...]], Plan] = {}
     for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name)):
         try:
             plan = Plan(**json.loads(path.read_text()))
         except (ValueError, TypeError, OSError):
             continue
-        if isinstance(plan.runs, list) and all(isinstance(run, str) for run in plan.runs):
-            found.append(plan)
-    return found
+        if _is_sound(plan):
+            found.pop(_identity(plan), None)
+            found[_identity(plan)] = plan
+    return list(found.values())
+
+
+def _is_sound(plan: Plan) -> bool:
+    """Whether a file held what the types say; JSON may hold anything."""
+    lists: list[Any] = [plan.runs, plan.own_settings]
+    if not all(isinstance(each, list) for each in lists):
+        return False
+    texts = [plan.name, plan.question, plan.command, *plan.runs, *plan.own_settings]
+    return all(isinstance(text, str) for text in texts)

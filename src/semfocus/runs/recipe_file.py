@@ -32,7 +32,7 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
         _register_all(module)
     except BaseException as error:
         del sys.modules[name]
-        if isinstance(error, SyntaxError | ImportError | NameError | AttributeError | TypeError):
+        if isinstance(error, Exception) and not isinstance(error, ValueError):
             raise ValueError(
                 f"the recipe file {path} does not load: {type(error).__name__}: {error}"
             ) from error

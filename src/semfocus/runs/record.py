@@ -7,6 +7,7 @@ from typing import Any
 
 from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows
 from semfocus.runs.journal import CorruptJournal
+from semfocus.runs.shape import problem_of_spec
 
 #: training accuracy that counts as converged, as in the paper
 TARGET_ACCURACY = 0.95
@@ -46,7 +47,10 @@ def read_record(directory: RunDirectory) -> Record:
         if final is not None:
             return final
         spec, events = directory.spec(), directory.events()
-    except (DamagedRun, CorruptJournal) as error:
+        problem = problem_of_spec(spec)
+        if problem is not None:
+            raise DamagedRun(f"{directory.path / 'spec.json'} is damaged: {problem}")
+    except (DamagedRun, CorruptJournal, OSError) as error:
         return {"run": directory.name, "spec": {}, "state": "corrupt", "reason": str(error)}
     rows = epoch_rows(events)
     ended = next((event for event in reversed(events) if event["event"] != "epoch"), None)

@@ -32,7 +32,7 @@ _GROUP_OF_PATTERN = {
     "random": "control",
 }
 #: what tells two arms of one comparison apart, and two runs of one arm
-_WITHIN_A_COMPARISON = ("task", "pattern", "seed", "model.inverse_temperature")
+WITHIN_A_COMPARISON = ("task", "pattern", "seed", "model.inverse_temperature")
 #: of two records of one run, the one that says more
 _MOST_FINISHED_FIRST = ("done", "diverged", "failed", "interrupted", "unfinished", "running")
 
@@ -90,7 +90,7 @@ def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) 
     for record in records:
         spec = flat(record.get("spec") or {})
         if "task" in spec:
-            shared = {key: spec[key] for key in spec if key not in {*_WITHIN_A_COMPARISON, *apart_from}}
+            shared = {key: spec[key] for key in spec if key not in {*WITHIN_A_COMPARISON, *apart_from}}
             key = json.dumps([spec["task"], shared], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
     found = [_comparison(members, apart_from) for members in sharing.values()]
@@ -115,7 +115,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
     setting = {
         key: value
         for key, value in unlike_the_paper(task, members[0][0]).items()
-        if key not in {*_WITHIN_A_COMPARISON, *apart_from}
+        if key not in {*WITHIN_A_COMPARISON, *apart_from}
     }
     return Comparison(
         task=task,

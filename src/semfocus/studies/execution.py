@@ -34,7 +34,8 @@ def run_study(
 
     Runs that have ended are read, others are continued. A run that fails is tried again, `attempts` times in all;
     then its record has the state `failed`, and the others go on. Several processes may work on one store at once:
-    they share the runs. After Ctrl-C, or on a full disk, the same call continues.
+    they share the runs. Attempts are counted by each call for itself: a later call, or another process on the same
+    store, tries a failed run again, as often as it may. After Ctrl-C, or on a full disk, the same call continues.
     """
     from semfocus.training.device import resolve_device
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from semfocus.runs import RunSpec, Store
+from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.runner import longest
 from semfocus.training.trained_run import load_run
@@ -12,6 +12,8 @@ from semfocus.training.trained_run import load_run
 #: multiples of the training length: 40, 42, 50, 60, 80, 120, 200, 300, 400, 500 for 40
 _MULTIPLES = (1, 1.05, 1.25, 1.5, 2, 3, 5, 7.5, 10, 12.5)
 _LARGEST = 500
+#: seconds to wait for another process that adds its own evaluations
+_PATIENCE = 10.0
 
 Row = dict[str, Any]
 
@@ -41,7 +43,7 @@ def accuracy_by_length(
 ) -> list[Row]:
     """Loss and accuracy of the run's last checkpoint on `num` new samples of each length."""
     directory = store.directory(spec)
-    known = {(row["length"], row["num"]): row for row in directory.evaluations()}
+    known = _known(directory)
     missing = [length for length in lengths if (length, num) not in known]
     if missing:
         trained = load_run(directory, "last", resolve_device(device))
@@ -49,5 +51,11 @@ def accuracy_by_length(
             for length in missing:
                 result = asdict(trained.at_length(length, num))
                 known[length, num] = {"length": length, "num": num, "epoch": trained.epoch, **result}
-        directory.write_evaluations([known[key] for key in sorted(known)])
+        with directory.owned(_PATIENCE):
+            both = _known(directory) | known  # another process may have added some meanwhile
+            directory.write_evaluations([both[key] for key in sorted(both)])
     return [known[length, num] for length in lengths]
+
+
+def _known(directory: RunDirectory) -> dict[tuple[int, int], Row]:
+    return {(row["length"], row["num"]): row for row in directory.evaluations()}

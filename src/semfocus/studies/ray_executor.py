@@ -13,21 +13,25 @@ from semfocus.studies.job import Job, Message, failure
 from semfocus.studies.pool import PATIENCE
 from semfocus.studies.ray_worker import RayWorker, RemoteJob
 
+#: characters of an error of Ray's that are kept: it ends with the cause
+_REASON = 200
+
 
 class Place:
-    """One actor, the job it has, and the answer that is awaited from it."""
+    """One actor, the job it has, and what is awaited from it: the next messages, and the end of the job's call."""
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
         self.answer = actor.next_messages.remote()
         self.ready = False  # until it has answered, it may still wait for a free core
         self.job: Job | None = None
+        self.call: Any = None
         self.directory: RunDirectory | None = None
         self.ownership = ExitStack()
 
     def release(self) -> None:
         """The job is over: let go of its run."""
-        self.job = self.directory = None
+        self.job = self.directory = self.call = None
         self.ownership.close()
 
 
@@ -72,7 +76,7 @@ class RayExecutor:
             return
         place = next((place for place in self.places if place.job is None), None) or self._hire()
         place.job, place.directory, place.ownership = job, directory, ownership
-        place.actor.perform.remote(RemoteJob(job, pack(directory), source))
+        place.call = place.actor.perform.remote(RemoteJob(job, pack(directory), source))
 
     def _hire(self) -> Place:
         place = Place(self.Actor.remote())
@@ -84,12 +88,14 @@ class RayExecutor:
         for run, message in refused:
             self.hear(run, message)
         self._make_room()
-        answers = {place.answer: place for place in self.places}
-        if refused or not answers:
+        awaited = {place.answer: place for place in self.places}
+        # A call that fails before our own code runs, on arguments that cannot be read there, sends no message.
+        awaited |= {place.call: place for place in self.places if place.call is not None}
+        if refused or not awaited:
             return
-        ready, _ = self.ray.wait(list(answers), timeout=max(seconds, 0.0), num_returns=1)
-        for answer in ready:
-            self._listen(answers[answer])
+        ready, _ = self.ray.wait(list(awaited), timeout=max(seconds, 0.0), num_returns=1)
+        for reference in ready:
+            self._listen(awaited[reference], reference)
 
     def _make_room(self) -> None:
         """An idle actor keeps its core: let it go if another one may be waiting for it."""
@@ -98,18 +104,23 @@ class RayExecutor:
                 self.ray.kill(place.actor)
                 self.places.remove(place)
 
-    def _listen(self, place: Place) -> None:
+    def _listen(self, place: Place, reference: Any) -> None:
         try:
-            messages = self.ray.get(place.answer)
-        except self.ray.exceptions.RayActorError as error:
-            how = " ".join(str(error).split())[:200]
-            if error.actor_init_failed:
+            found = self.ray.get(reference)
+        except (
+            self.ray.exceptions.RayError
+        ) as error:  # of the actor, of the call, or that the node has no memory
+            how = " ".join(str(error).split())[-_REASON:]
+            if getattr(error, "actor_init_failed", False):
                 raise ChildProcessError(f"Ray workers cannot start: {how}") from None
             self._dismiss(place, f"Ray worker ended: {how}")
             return
+        if reference is place.call:  # how the job went is said in its messages
+            place.call = None
+            return
         place.ready = True
         place.answer = place.actor.next_messages.remote()
-        for message in messages:
+        for message in found:
             self._pass_on(place, message)
 
     def _pass_on(self, place: Place, message: Message) -> None:
@@ -128,6 +139,7 @@ class RayExecutor:
 
     def _dismiss(self, place: Place, how: str) -> None:
         self.places.remove(place)
+        self.ray.kill(place.actor)  # it may still be there, and work on the run that another is to get
         job = place.job
         place.release()
         if job is not None:

@@ -83,8 +83,7 @@ class Schedule:
         return self.store.directory(self.specs[run])
 
     def _has_ended(self, run: str) -> bool:
-        """Whether there is a record, even a damaged one: that is for a person to decide about."""
-        return (self._directory(run).path / "record.json").exists()
+        return self._directory(run).has_ended
 
     def _give_out(self, executor: Executor) -> None:
         for _ in range(len(self.waiting)):

@@ -54,7 +54,7 @@ def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
 
 
 def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
-    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where fewer than half arrived."""
+    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where not more than half arrived."""
     if not times:
         return ""
     last = f"> {number(max(time.value for time in times.values()))}"

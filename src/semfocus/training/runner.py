@@ -80,7 +80,9 @@ def _attempt(
         earlier = [event["numerics"] for event in events if event["event"] == "attempt"]
         if earlier and earlier[-1] != environment["numerics"]:
             problems.append(f"continued under other numerics: {earlier[-1]}, then {environment['numerics']}")
-    remove_after(directory.checkpoints, "best", resumed_after)
+    # Left in place, later generations would count as the newest, and the new ones be removed as soon as written.
+    for kind in ("last", "best"):
+        remove_after(directory.checkpoints, kind, resumed_after)
     directory.note(
         "attempt", resumed_after=resumed_after, problems=problems, numerics=environment["numerics"]
     )

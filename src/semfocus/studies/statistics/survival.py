@@ -69,7 +69,8 @@ def median_time(durations: Sequence[float], reached: Sequence[bool]) -> Estimate
     """The time by which half have arrived, on the Kaplan-Meier curve, with an interval that needs no assumption.
 
     Its limits are order statistics, the lower one as if every censored run arrived right after its last look, the
-    upper one as if it never did. Fewer than 6 durations give none at 95 %: from 0 to beyond.
+    upper one as if it never did. Fewer than 6 durations give none at 95 %: from 0 to beyond. If half have arrived and
+    no other is ever seen to, the value is None: half-way between the last that did and one that is not known.
     """
     value = _median(kaplan_meier(durations, reached))
     place = median_place(len(durations))
@@ -81,11 +82,16 @@ def median_time(durations: Sequence[float], reached: Sequence[bool]) -> Estimate
 
 
 def _median(curve: SurvivalCurve) -> float | None:
-    """Where the curve runs along one half, the middle of that stretch, as for an ordinary median."""
+    """Where the curve runs along one half, the middle of that stretch, as for an ordinary median.
+
+    If it does so to the end of what was looked at, the stretch has no known middle. To answer with its beginning
+    would make the median fall when a late arrival is not seen any more.
+    """
     for index, survival in enumerate(curve.survival):
-        if math.isclose(survival, 0.5) and index + 1 < len(curve.times):
-            return (curve.times[index] + curve.times[index + 1]) / 2
-        if survival < 0.5 or math.isclose(survival, 0.5):
+        if math.isclose(survival, 0.5):
+            following = curve.times[index + 1 :]
+            return (curve.times[index] + following[0]) / 2 if following else None
+        if survival < 0.5:
             return curve.times[index]
     return None
 

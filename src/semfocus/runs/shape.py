@@ -1,0 +1,50 @@
+"""Whether what a file holds can be the spec or the record of a run: JSON that reads well may still be another's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_SPEC = {"task": str, "pattern": str, "seed": int, "model": dict, "training": dict}
+_RECORD = {"run": str, "state": str, "spec": dict, "curve": dict}
+_NUMBERS = (
+    *("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "held_out_loss"),
+    *("train_seconds", "evaluation_seconds"),
+)
+
+
+def problem_of_spec(spec: dict[str, Any]) -> str | None:
+    """What keeps it from being a spec; its values are checked by whoever makes a RunSpec of it."""
+    problem = _problem(spec, _SPEC) or _problem(spec["training"], {"epochs": int}, "training.")
+    if problem is None and not isinstance(spec["model"].get("inverse_temperature", 1.0), int | float):
+        problem = "model.inverse_temperature is not a number"
+    return problem
+
+
+def problem_of_record(record: dict[str, Any]) -> str | None:
+    """What keeps it from being the record of a run that has ended."""
+    problem = _problem(record, _RECORD)
+    if problem is None:
+        problem = problem_of_spec(record["spec"]) or _problem_of_curve(record["curve"])
+    if problem is None and not isinstance(record.get("summary", {}), dict):
+        problem = "summary is not a dict"
+    return problem
+
+
+def _problem(values: dict[str, Any], kinds: Mapping[str, type], prefix: str = "") -> str | None:
+    for key, kind in kinds.items():
+        if not isinstance(values.get(key), kind):
+            return f"{prefix}{key} is not {kind.__name__}" if key in values else f"{prefix}{key} is missing"
+    return None
+
+
+def _problem_of_curve(curve: dict[str, Any]) -> str | None:
+    """Lists of one length, and in those that every reader uses, numbers; a run may end before its first epoch."""
+    if not curve:
+        return None
+    if not all(isinstance(column, list) for column in curve.values()):
+        return "curve has a column that is no list"
+    if len({len(column) for column in curve.values()}) > 1:
+        return "curve has columns of different lengths"
+    for name in _NUMBERS:
+        if not all(isinstance(value, int | float) for value in curve.get(name, [None])):
+            return f"curve.{name} is not a list of numbers"
+    return None
