@@ -51,7 +51,7 @@ def test_a_recipe_is_a_list_of_different_specs_with_a_baseline(name: str) -> Non
     assert all(spec.training.stop_at is None for spec in specs), "recipes run to the epoch limit"
 
 
-@pytest.mark.parametrize("name", RECIPES.keys() - {"tuned"})
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - {"tuned"}))
 def test_results_are_on_the_papers_seeds_and_all_arms_have_the_same(name: str) -> None:
     seeds: dict[tuple[str, str, float], set[int]] = {}
     for spec in RECIPES[name].specs():
