@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from semfocus.runs import RunDirectory, RunSpec, Store, open_store, result_digest
+from semfocus.runs.checkpoints import load_newest
 from semfocus.runs.transfer import pack, unpack
 from semfocus.studies.job import Job
 from semfocus.studies.ray_worker import RayWorker, RemoteJob
@@ -45,6 +46,21 @@ def test_an_interrupted_run_comes_home_and_continues_elsewhere(tmp_path: Path) -
              for part in ("whole", "parts")]  # fmt: skip
     assert names[1][0] == names[0][0], "the best checkpoint"
     assert names[1][1:] == ["last-000005", "last-000006"]
+
+
+def test_a_run_that_starts_again_elsewhere_replaces_its_damaged_checkpoints(tmp_path: Path) -> None:
+    spec, store = mini_study(2)[0], open_store(tmp_path)
+    whole = run(spec, store, checkpoint_seconds=0)
+    directory = store.directory(spec)
+    (directory.path / "record.json").unlink()
+    for path in directory.checkpoints.glob("last-*/model.safetensors"):
+        path.write_bytes(b"")
+    assert perform(RayWorker(), spec, store)[-1] == "ended"
+    (record,) = store.records()
+    assert result_digest(record) == result_digest(whole)
+    newest, problems = load_newest(directory.checkpoints, "last")
+    assert newest is not None
+    assert (newest.epoch, problems) == (2, [])
 
 
 def test_what_fails_outside_of_training_is_a_message_too(tmp_path: Path) -> None:

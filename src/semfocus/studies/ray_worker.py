@@ -69,6 +69,10 @@ class Sender(Observer):
         self.directory = directory
         self.known = known
 
+    def run_started(self, first_epoch: int, last_epoch: int) -> None:
+        """What the attempt has removed is not known any more: it may come again under the same name."""
+        self.known &= {path.name for path in self.directory.checkpoints.glob("[!.]*")}
+
     def batch_ended(self, epoch: int, batch: int, num_batches: int) -> None:
         if self.worker.interrupted:
             raise KeyboardInterrupt
