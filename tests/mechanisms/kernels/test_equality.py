@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from semfocus.mechanisms import Banded, BlockLocal, BottomK, Full, Random, TopK, attention
+from semfocus.mechanisms.call import AttentionCall
 from semfocus.mechanisms.kernels.library import load_library
 from semfocus.mechanisms.kernels.native import options_of
 from semfocus.mechanisms.kernels.operation import attention_forward
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PATTERNS = (Full(), TopK(5), TopK(64), BottomK(5), Banded(9), BlockLocal(9), Random(5))
+FULL = 5  # the mode of source/problem.h
 LENGTHS = (1, 2, 7, 16, 97, 257, 1024)
 WIDTHS = (1, 8, 64)
 MASKS = ("none", "causal", "padding", "both")
@@ -73,6 +75,9 @@ def kept_by_the_kernels(tensors, pattern, mask, causal):
     )
     if mask is not None:
         mask = mask.expand(*query.shape[:3], num_keys)
+    if options.mode == FULL:  # k of at least the number of keys: no list of them is kept
+        allowed = AttentionCall(query, key, value, pattern, mask, causal, 1.0, 0.0, None).allowed()
+        return allowed.expand(*query.shape[:3], num_keys)
     indices = attention_forward(query, key, value, mask, options)[1].long()
     kept = torch.zeros(*query.shape[:3], num_keys + 1, dtype=torch.bool)
     return kept.scatter(-1, indices.where(indices >= 0, num_keys), True)[..., :num_keys]
@@ -83,7 +88,10 @@ def errors_over_allowance(exact, dense, ours):
     for truth, usual, got in zip(exact, dense, ours, strict=True):
         ulp = torch.finfo(torch.float32).eps * truth.abs().max()
         allowance = 1.25 * (usual - truth).abs().max() + 4 * ulp
-        yield float((got - truth).abs().max() / allowance) if allowance > 0 else float((got != truth).any())
+        if allowance > 0:
+            yield float((got - truth).abs().max() / allowance)
+        else:
+            yield torch.inf if (got != truth).any() else 0.0
 
 
 def assert_mostly_within(ratios, largest):
