@@ -21,7 +21,7 @@ def test_a_table_of_three_seeds() -> None:
         "seconds_speedup": "",
         "p": "0.25 (0.25), at best 0.25",
         "held_out_epochs": "> 60",
-        "last_held_out": "90 % (90 to 90)",
+        "last_held_out": "90 %",
         "gap": "+10.0 points",
     }
     assert top_k["speedup"].startswith("at least 5.7x [")

@@ -8,6 +8,7 @@ from typing import Any
 from semfocus.runs import RunSpec
 from semfocus.runs.record import Record
 from semfocus.studies import StudyWatcher
+from semfocus.studies.arms import arm_of
 
 
 @dataclass
@@ -89,7 +90,7 @@ def failure_line(record: Record) -> str:
 
 def title(spec: RunSpec) -> str:
     """A run in a few words."""
-    return f"{spec.task} {spec.pattern} seed {spec.seed}"
+    return f"{spec.task} {arm_of(spec.model_dump()).label} seed {spec.seed}"
 
 
 def outcome(record: Record) -> str:

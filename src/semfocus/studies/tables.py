@@ -91,7 +91,7 @@ def _accuracy(values: Sequence[float]) -> str:
     if not values:
         return ""
     middle = percent(median(values))
-    if len(values) == 1:
+    if min(values) == max(values):
         return middle
     return f"{middle} ({number(100 * min(values))} to {number(100 * max(values))})"
 
