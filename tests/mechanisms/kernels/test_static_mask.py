@@ -70,3 +70,11 @@ def test_the_mask_is_made_once_and_only_for_short_sequences(monkeypatch):
     with pytest.raises(ValueError, match="at this length"):
         attention(query, key, value, pattern, implementation="native")
     assert not native.has_kernel(pattern)
+
+
+def test_a_mask_first_made_in_inference_serves_training():
+    query, key, value, upstream = inputs(19, 19)
+    pattern = WithGlobals(Banded(5), 2)
+    with torch.inference_mode():
+        attention(query, key, value, pattern)
+    torch.autograd.grad(attention(query, key, value, pattern), (query, key, value), upstream)

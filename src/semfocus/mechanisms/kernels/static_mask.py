@@ -35,6 +35,6 @@ def kept_mask(
 @lru_cache(maxsize=256)
 def _kept_without_mask(pattern: Pattern, num_queries: int, num_keys: int, causal: bool) -> Tensor:
     rows = QueryRows(0, num_queries, num_queries, num_keys)
-    allowed = allowed_rows(rows, None, causal, torch.device("cpu"))
-    with torch.no_grad():
-        return pattern.keep(torch.zeros(()).expand(allowed.shape), allowed).contiguous()
+    with torch.inference_mode(False):  # it is kept, and may be needed by a backward pass later
+        allowed = allowed_rows(rows, None, causal, torch.device("cpu"))
+        return pattern.keep(torch.zeros((), device="cpu").expand(allowed.shape), allowed).contiguous()
