@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semfocus.mechanisms.kernels.computation import Options, problem_of
 from semfocus.mechanisms.kernels.library import Block, Library, Linear, compiled_library
 from semfocus.mechanisms.kernels.memory import in_large_pages
-from semfocus.mechanisms.kernels.operation import Options, problem_of
 
 _MAPS = ("query", "key", "value", "out", "expand", "contract")
 

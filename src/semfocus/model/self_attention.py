@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.mechanisms import ObservableAttention
-from semfocus.mechanisms.kernels.operation import split_three
+from semfocus.mechanisms.kernels.split_three import split_three
 from semfocus.model.config import ModelConfig
 
 

@@ -7,9 +7,9 @@ import torch
 
 from semfocus.mechanisms import Banded, BlockLocal, BottomK, Full, Random, TopK, attention
 from semfocus.mechanisms.call import AttentionCall
+from semfocus.mechanisms.kernels.computation import attention_forward
 from semfocus.mechanisms.kernels.library import load_library
 from semfocus.mechanisms.kernels.native import options_of
-from semfocus.mechanisms.kernels.operation import attention_forward
 
 pytestmark = pytest.mark.skipif(
     load_library() is None, reason="the kernels were not compiled (no C++ compiler)"

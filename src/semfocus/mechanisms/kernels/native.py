@@ -9,8 +9,9 @@ from torch import Tensor
 from semfocus.mechanisms.call import AttentionCall
 from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
+from semfocus.mechanisms.kernels.attend import attend
+from semfocus.mechanisms.kernels.computation import Options
 from semfocus.mechanisms.kernels.library import load_library
-from semfocus.mechanisms.kernels.operation import Options, attend
 from semfocus.mechanisms.kernels.static_mask import kept_mask, serves_as_mask
 from semfocus.mechanisms.pattern import Pattern
 from semfocus.mechanisms.reference import reference_attention
