@@ -225,9 +225,7 @@ def agree(found: Any, expected: Any, tolerance: float) -> int:
 TOLERANCES = {"T23": 1e-6}
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{vector['id']}-{at}" for at, vector in enumerate(VECTORS)]
-)
+@pytest.mark.parametrize("vector", VECTORS, ids=[f"{vector['id']}-{at}" for at, vector in enumerate(VECTORS)])
 def test_vector(vector: dict[str, Any]) -> None:
     found = RUN[vector["id"]](numbers(vector["inputs"]))
     assert agree(found, numbers(vector["expected"]), TOLERANCES.get(vector["id"], 6e-9)) >= 1

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from semfocus.theory.arguments import Values, not_negative, reals
 
 #: largest slope of the activations
-ACTIVATION_LIPSCHITZ = {"relu": 1.0, "gelu": 1.1289042, "mish": 1.0885009}
+ACTIVATION_LIPSCHITZ = {"relu": 1.0, "gelu": 1.1289042, "mish": 1.0884982}
 
 
 def layernorm_lipschitz(x: ArrayLike, eps: ArrayLike) -> Values:
