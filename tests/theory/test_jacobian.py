@@ -58,6 +58,15 @@ def test_the_bracket_holds_the_enumerated_value(monkeypatch: pytest.MonkeyPatch)
     assert 0 < peaked.sum() < 500
 
 
+def test_nearly_one_key_keeps_its_digits() -> None:
+    """To first order in ε the Jacobian of (1 - ε, ε) is ε (1, -1; -1, 1)."""
+    epsilon = 1e-13
+    found = jacobian_norms([1 - epsilon, epsilon])
+    expected = {"11": 2, "22": 2, "22_upper": 2, "inf1_lo": 4, "inf1_hi": 4, "fro": 2, "gini": 2}
+    for name, factor in expected.items():
+        assert found[name] == pytest.approx(factor * epsilon, rel=1e-3), name
+
+
 def test_twenty_and_six_hundred_keys() -> None:
     p = np.random.default_rng(0).dirichlet(np.ones(20), 3)
     assert jacobian_norms(p)["inf1_lo"] == pytest.approx([1, 1, 1], abs=1e-6)

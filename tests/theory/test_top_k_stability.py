@@ -183,7 +183,7 @@ def test_a_hill_climb_comes_close_and_not_above(length: int, k: int, bound: str)
 @pytest.mark.parametrize(("length", "k"), [*SIZES, (6, 5), (8, 4), (12, 3)])
 @pytest.mark.parametrize("bound", ["exact", "separate"])
 def test_a_long_hill_climb_comes_closer_and_not_above(length: int, k: int, bound: str) -> None:
-    best = max(climb(length, k, 6000, bound, seed) for seed in (1, 2))
+    best = climb(length, k, 2500, bound, seed=1)
     assert 0.95 < best <= 1 + 1e-6
 
 

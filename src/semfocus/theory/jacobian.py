@@ -21,44 +21,40 @@ def jacobian_norms(p: ArrayLike) -> dict[str, Values]:
     >>> [round(float(norms[name]), 6) for name in ("11", "22", "22_upper", "inf1_lo")]
     [0.5, 0.388102, 0.4, 1.0]
     """
-    weights = probabilities("p", p)
-    ranked = -np.sort(-weights, axis=-1)
+    ranked = -np.sort(-probabilities("p", p), axis=-1)
     following = np.concatenate([ranked[..., 1:], np.zeros_like(ranked[..., :1])], axis=-1)
-    squares = (weights**2).sum(-1)
-    low, high = _max_to_l1(ranked)
-    frobenius = np.sqrt(
-        np.maximum(
-            ((weights * (1 - weights)) ** 2 + weights**2 * (squares[..., None] - weights**2)).sum(-1), 0
-        )
-    )
+    # What the other keys have: for the largest weight a sum, since 1 - p would lose all digits where p is nearly 1.
+    others, squares = 1 - ranked, (ranked**2).sum(-1, keepdims=True) - ranked**2
+    others[..., 0], squares[..., 0] = ranked[..., 1:].sum(-1), (ranked[..., 1:] ** 2).sum(-1)
+    low, high = _max_to_l1(ranked, others[..., 0])
     return {
-        "11": (2 * weights * (1 - weights)).max(-1),
+        "11": (2 * ranked * others).max(-1),
         "22": _largest_eigenvalue(ranked, following[..., 0]),
-        "22_upper": (ranked * (1 - ranked + following)).max(-1),
+        "22_upper": (ranked * (others + following)).max(-1),
         "inf1_lo": low,
         "inf1_hi": high,
-        "fro": frobenius,
-        "gini": 1 - squares,
+        "fro": np.sqrt((ranked**2 * (others**2 + squares)).sum(-1)),
+        "gini": (ranked * others).sum(-1),
     }
 
 
 def _largest_eigenvalue(ranked: Floats, second: Floats) -> Values:
-    """The root of Σ p_i²/(p_i - λ) = 1 between the two largest weights; the left side grows with λ there."""
+    """The root of Σ p_i/(p_i - λ) = 0 between the two largest weights; the sum grows with λ there."""
     low, high = second.copy(), ranked[..., 0].copy()
     for _ in range(80):
         middle = (low + high) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(ranked > 0, ranked**2 / (ranked - middle[..., None]), 0.0)
-        beyond = terms.sum(-1) > 1
+            terms = np.where(ranked > 0, ranked / (ranked - middle[..., None]), 0.0)
+        beyond = terms.sum(-1) > 0
         # Where the two weights are equal or next to each other nothing is left to divide.
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     return low[()]
 
 
-def _max_to_l1(ranked: Floats) -> tuple[Values, Values]:
+def _max_to_l1(ranked: Floats, others: Floats) -> tuple[Values, Values]:
     """Lower and upper end of max 4P(T)(1 - P(T)) over sets of keys T."""
     first = ranked[..., 0]
-    peaked = 4 * first * (1 - first)
+    peaked = 4 * first * others
     low, high = np.where(first >= 0.5, peaked, 1 - first**2), np.where(first >= 0.5, peaked, 1.0)
     if ranked.shape[-1] <= ENUMERATED:
         flat, ends = ranked.reshape(-1, ranked.shape[-1]), low.reshape(-1)
