@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from semfocus import __version__
-from semfocus.cli import claims, doctor, evaluate, export, report, status, study, tasks, train
+from semfocus.cli import bounds, claims, doctor, evaluate, export, report, status, study, tasks, train
 
 app = typer.Typer(
     name="semfocus",
@@ -21,6 +21,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("claims")(claims.claims)
+app.command("bounds")(bounds.bounds)
 app.add_typer(tasks.app, name="tasks")
 app.command("doctor")(doctor.doctor)
 
