@@ -15,7 +15,7 @@ from semfocus.probes.local_lipschitz import (
     attended_diameter,
     lambda_w_diameter,
     lambda_w_local,
-    lambda_w_ratio,
+    lambda_w_worst,
 )
 from semfocus.probes.mask_agreement import NOISE_SIZES, mask_agreement
 from semfocus.probes.null import gaussian_null, gaussian_twin
@@ -60,7 +60,7 @@ __all__ = [
     "key_load",
     "lambda_w_diameter",
     "lambda_w_local",
-    "lambda_w_ratio",
+    "lambda_w_worst",
     "largest_key_load",
     "largest_received_mass",
     "mask_agreement",

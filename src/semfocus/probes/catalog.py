@@ -11,15 +11,9 @@ from semfocus.probes.focus import focus_chance, focus_mass, focus_share
 from semfocus.probes.gradient_norms import GROUPS
 from semfocus.probes.jacobian import norm_11, norm_22, norm_22_upper, norm_frobenius, norm_inf1
 from semfocus.probes.key_load import key_degree, key_load, largest_key_load
-from semfocus.probes.local_lipschitz import (
-    attended_diameter,
-    lambda_w_diameter,
-    lambda_w_local,
-    lambda_w_ratio,
-)
+from semfocus.probes.local_lipschitz import lambda_w_diameter, lambda_w_worst
 from semfocus.probes.mask_agreement import NOISE_SIZES
 from semfocus.probes.num_kept import num_kept
-from semfocus.probes.projections import value_matrices
 from semfocus.probes.quantity import Per, Quantity, View
 from semfocus.probes.received_mass import largest_received_mass, received_mass
 from semfocus.probes.retained_mass import retained_mass
@@ -39,10 +33,6 @@ def of_tokens(
 ) -> Quantity:
     """A quantity of attended tokens, for a sample of queries."""
     return Quantity(name, meaning, "query", unit, measure, sampled=True, needs=needs)
-
-
-def _value(view: View) -> Tensor:
-    return value_matrices(view.attention, bias=False)
 
 
 _SCORES = [
@@ -164,27 +154,27 @@ _TOKENS = [
         "attended_diameter",
         "Largest distance between two kept tokens.",
         "norm",
-        lambda v: attended_diameter(v.trace, v.sample),
+        lambda v: v.diameter,
     ),
     of_tokens(
         "lambda_w_local",
         "Exact local Lipschitz constant of a query's output in W, mask fixed.",
         "norm³",
-        lambda v: lambda_w_local(v.trace, _value(v), v.sample),
+        lambda v: v.lambda_w,
         "projections",
     ),
     of_tokens(
         "lambda_w_ratio",
         "That constant over its worst case Upsilon Xi³.",
         "ratio",
-        lambda v: lambda_w_ratio(v.trace, _value(v), v.sample, v.counted),
+        lambda v: v.lambda_w / lambda_w_worst(v.trace, v.value, v.sample, v.counted),
         "projections",
     ),
     of_tokens(
         "lambda_w_diameter",
         "Upper bound on that constant from the diameter of the kept tokens.",
         "norm³",
-        lambda v: lambda_w_diameter(v.trace, _value(v), v.sample),
+        lambda v: lambda_w_diameter(v.trace, v.value, v.sample, v.diameter),
         "projections",
     ),
 ]

@@ -20,7 +20,7 @@ from semfocus.randomness import stream
 #: values held by all summaries together, 8 bytes each; beyond it the largest summary is thinned
 VALUES_HELD = 2**26
 #: queries of each layer and head for which expensive quantities are computed
-NUM_QUERIES = 512
+NUM_QUERIES = 256
 
 
 @dataclass(frozen=True)

@@ -25,19 +25,20 @@ def lambda_w_local(trace: AttentionTrace, value: Tensor, queries: QueryPlaces) -
     return torch.cat(parts) * _query_norm(trace, queries)
 
 
-def lambda_w_ratio(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, counted: Tensor) -> Tensor:
-    """(num, heads): the same over its worst case ΥΞ³, at most 1.
+def lambda_w_worst(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, counted: Tensor) -> Tensor:
+    """(num, heads): the worst case ΥΞ³ of that constant, which is never above it.
 
     Υ is the spectral norm of V without bias, Ξ the largest input norm of the query's own sequence, over the positions
     that count (batch, L).
     """
-    return lambda_w_local(trace, value, queries) / _worst_case(trace, value, queries, counted)
+    norms = trace.inputs.double().norm(dim=-1).masked_fill(~counted, 0.0)
+    largest = norms.amax(-1)[queries.sequences].unsqueeze(-1)
+    return spectral_norm(value.double()) * largest**3
 
 
-def lambda_w_diameter(trace: AttentionTrace, value: Tensor, queries: QueryPlaces) -> Tensor:
+def lambda_w_diameter(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, diameter: Tensor) -> Tensor:
     """(num, heads): the upper bound Υ ‖x_q‖ diam² / 4, which can only fall when fewer keys are kept."""
-    norm = _query_norm(trace, queries)
-    return spectral_norm(value.double()) * norm * attended_diameter(trace, queries).square() / 4
+    return spectral_norm(value.double()) * _query_norm(trace, queries) * diameter.square() / 4
 
 
 def attended_diameter(trace: AttentionTrace, queries: QueryPlaces) -> Tensor:
@@ -48,19 +49,14 @@ def attended_diameter(trace: AttentionTrace, queries: QueryPlaces) -> Tensor:
 
 
 def _diameter(trace: AttentionTrace, queries: QueryPlaces) -> Tensor:
-    tokens = trace.inputs[queries.sequences].double()
+    sequences, inverse = queries.sequences.unique(return_inverse=True)
+    tokens = trace.inputs[sequences].double()
     # By differences: products of tokens would lose small distances.
-    distances = torch.cdist(tokens, tokens, compute_mode="donot_use_mm_for_euclid_dist").unsqueeze(1)
+    distances = torch.cdist(tokens, tokens, compute_mode="donot_use_mm_for_euclid_dist")
     kept = trace.kept[queries.sequences, :, queries.positions]
-    farthest = distances.masked_fill(~kept.unsqueeze(-1), 0.0).amax(-2)
+    farthest = distances[inverse].unsqueeze(1).masked_fill(~kept.unsqueeze(-1), 0.0).amax(-2)
     return farthest.masked_fill(~kept, 0.0).amax(-1).masked_fill(~kept.any(-1), torch.nan)
 
 
 def _query_norm(trace: AttentionTrace, queries: QueryPlaces) -> Tensor:
     return trace.inputs[queries.sequences, queries.positions].double().norm(dim=-1, keepdim=True)
-
-
-def _worst_case(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, counted: Tensor) -> Tensor:
-    norms = trace.inputs.double().norm(dim=-1).masked_fill(~counted, 0.0)
-    largest = norms.amax(-1)[queries.sequences].unsqueeze(-1)
-    return spectral_norm(value.double()) * largest**3

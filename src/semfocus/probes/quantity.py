@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from torch import Tensor, nn
 
 from semfocus.mechanisms import AttentionTrace
+from semfocus.probes.local_lipschitz import attended_diameter, lambda_w_local
+from semfocus.probes.projections import value_matrices
 from semfocus.probes.sampled_queries import QueryPlaces
 
 Per = Literal["query", "key", "head", "model"]
@@ -21,6 +24,21 @@ class View:
     relevant: Tensor | None
     attention: nn.Module
     sample: QueryPlaces
+
+    @cached_property
+    def value(self) -> Tensor:
+        """(heads, d, d): the layer's value matrices."""
+        return value_matrices(self.attention, bias=False)
+
+    @cached_property
+    def lambda_w(self) -> Tensor:
+        """Two quantities need it, and it is expensive."""
+        return lambda_w_local(self.trace, self.value, self.sample)
+
+    @cached_property
+    def diameter(self) -> Tensor:
+        """As expensive, and needed twice."""
+        return attended_diameter(self.trace, self.sample)
 
     @property
     def counted_queries(self) -> Tensor:

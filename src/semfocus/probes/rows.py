@@ -44,7 +44,7 @@ def probe_rows(
 
     tokens (sequences, length); padding and relevant like them, bool; labels (sequences,). `patterns` are applied to the
     scores of the model's own traces as well (rows with counterfactual = True). `chunk` sequences run at a time, by default
-    as many as hold about eight million scores; only random patterns depend on it.
+    as many as hold about two million scores; only random patterns depend on it.
 
     A row: quantity, layer, head (both None: all together), pattern, counterfactual, num (finite values), mean and quantiles
     of them (None if there is none), num_infinite (separation where nothing is masked), num_missing (values that do not

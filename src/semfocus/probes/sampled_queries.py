@@ -30,13 +30,13 @@ class QueryPlaces:
 
 
 def sample_queries(counted: Tensor, num: int, seed: int = 0) -> QueryPlaces:
-    """About `num` of the queries that count (sequences, Lq), the same for every layer, head and pattern.
+    """At most `num` of the queries that count (sequences, Lq), the same for every layer, head and pattern.
 
     Sequences are taken evenly over the data, as many as are needed, from each the same number of queries (or all it
     has), chosen by a hash of (seed, sequence, position): neither the size of chunks nor the model matters.
     """
     num_sequences = min(len(counted), num)
-    each = -(-num // num_sequences)
+    each = num // num_sequences
     sequences = torch.linspace(0, len(counted) - 1, num_sequences, dtype=torch.float64).round().long()
     sequences = sequences.to(counted.device)
     places = torch.arange(counted.shape[1], device=counted.device)

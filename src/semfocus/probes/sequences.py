@@ -11,8 +11,8 @@ from semfocus.mechanisms import AttentionTrace, ObservableAttention, Pattern, ca
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 
-#: scores of all layers and heads that a chunk of sequences may hold at once: about 80 MB with kept keys and weights
-_SCORES_AT_ONCE = 2**23
+#: scores of all layers and heads that a chunk of sequences may hold at once: about 20 MB with kept keys and weights
+_SCORES_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
