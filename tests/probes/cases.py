@@ -50,7 +50,9 @@ def trace_of_scores(scores: list[list[float]], pattern: Pattern) -> AttentionTra
     matrix = torch.tensor(scores, dtype=torch.float64)[None, None]
     kept = pattern.keep(matrix, matrix > -torch.inf) & (matrix > -torch.inf)
     weights = matrix.masked_fill(~kept, -torch.inf).softmax(-1).nan_to_num(0.0)
-    return AttentionTrace(0, "", torch.eye(matrix.shape[-1], dtype=torch.float64)[None], matrix, kept, weights)
+    return AttentionTrace(
+        0, "", torch.eye(matrix.shape[-1], dtype=torch.float64)[None], matrix, kept, weights
+    )
 
 
 def small_model(pattern: str = "top_k(3)", **changes: Any) -> Classifier:

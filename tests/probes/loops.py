@@ -21,7 +21,9 @@ def rows_of(trace: AttentionTrace) -> Iterator[tuple[int, int, int, list[float],
                 yield b, h, i, *(part[b, h, i].tolist() for part in (trace.scores, trace.kept, trace.weights))
 
 
-def per_query(trace: AttentionTrace, value: Callable[[list[float], list[bool], list[float]], float]) -> Tensor:
+def per_query(
+    trace: AttentionTrace, value: Callable[[list[float], list[bool], list[float]], float]
+) -> Tensor:
     result = torch.empty(trace.scores.shape[:-1], dtype=torch.float64)
     for b, h, i, scores, kept, weights in rows_of(trace):
         result[b, h, i] = value(scores, kept, weights)
@@ -123,7 +125,8 @@ def norm_inf1(weights: list[float], kept: list[bool]) -> float:
     if not any(kept):
         return NAN
     masses = [
-        math.fsum(p for place, p in enumerate(weights) if number >> place & 1) for number in range(2 ** len(weights))
+        math.fsum(p for place, p in enumerate(weights) if number >> place & 1)
+        for number in range(2 ** len(weights))
     ]
     return max(4 * mass * (1 - mass) for mass in masses)
 
@@ -138,7 +141,11 @@ def key_degree(trace: AttentionTrace, counted: Tensor) -> Tensor:
 
 
 def mean_kept(trace: AttentionTrace, counted: Tensor, b: int, h: int) -> float:
-    sizes = [sum(kept) for other, head, i, _, kept, _ in rows_of(trace) if (other, head) == (b, h) and counted[b, i]]
+    sizes = [
+        sum(kept)
+        for other, head, i, _, kept, _ in rows_of(trace)
+        if (other, head) == (b, h) and counted[b, i]
+    ]
     sizes = [size for size in sizes if size]
     return sum(sizes) / len(sizes) if sizes else NAN
 
@@ -161,7 +168,10 @@ def received_mass(trace: AttentionTrace, counted: Tensor) -> Tensor:
 
 
 def focus(trace: AttentionTrace, relevant: Tensor) -> dict[str, Tensor]:
-    result = {name: torch.empty(trace.scores.shape[:-1], dtype=torch.float64) for name in ("mass", "share", "chance")}
+    result = {
+        name: torch.empty(trace.scores.shape[:-1], dtype=torch.float64)
+        for name in ("mass", "share", "chance")
+    }
     for b, h, i, scores, kept, weights in rows_of(trace):
         marks = relevant[b].tolist()
         allowed = [score > -INF for score in scores]

@@ -48,7 +48,13 @@ def test_a_tie_has_separation_zero_and_lower_kept_scores_a_negative_one() -> Non
 
 def test_a_query_without_keys_has_no_values() -> None:
     trace = trace_of_scores([[LOW, LOW], [0.0, 1.0]], TopK(1))
-    for quantity in (probes.dispersion, probes.separation, probes.entropy, probes.retained_mass, probes.norm_22):
+    for quantity in (
+        probes.dispersion,
+        probes.separation,
+        probes.entropy,
+        probes.retained_mass,
+        probes.norm_22,
+    ):
         values = quantity(trace)[0, 0]
         assert values[0].isnan()
         assert values[1].isfinite()
@@ -102,7 +108,9 @@ def test_focus_on_the_second_key() -> None:
     relevant = torch.tensor([False, True, True])
     assert float(probes.focus_mass(trace, relevant)[0, 0, 0]) == pytest.approx(0.25)
     assert float(probes.focus_share(trace, relevant)[0, 0, 0]) == 0.5
-    assert float(probes.focus_chance(trace, relevant)[0, 0, 0]) == 0.5, "a key that is not allowed is no chance"
+    assert float(probes.focus_chance(trace, relevant)[0, 0, 0]) == 0.5, (
+        "a key that is not allowed is no chance"
+    )
 
 
 def test_gap_density() -> None:

@@ -11,7 +11,9 @@ from tests.probes.cases import bits, small_model, trace_of
 
 
 @pytest.mark.parametrize("pattern", EVERY_PATTERN, ids=str)
-@pytest.mark.parametrize("mask", [None, torch.tensor([True] * 4 + [False] * 2)], ids=["everything", "padding"])
+@pytest.mark.parametrize(
+    "mask", [None, torch.tensor([True] * 4 + [False] * 2)], ids=["everything", "padding"]
+)
 def test_it_keeps_and_weighs_as_attention_does(pattern: Pattern, mask: torch.Tensor | None) -> None:
     query, key, value = inputs()
     full, wanted = (
@@ -46,7 +48,9 @@ def test_a_model_under_its_own_pattern_is_itself() -> None:
 
 def test_ordinary_tokens_are_not_taken_for_global_ones() -> None:
     trace, _ = trace_of(Full(), "everything", 1)
-    with pytest.raises(ValueError, match=r"top_k\(2\)\+G2 needs sequences that end in 2 global tokens; these end in 0"):
+    with pytest.raises(
+        ValueError, match=r"top_k\(2\)\+G2 needs sequences that end in 2 global tokens; these end in 0"
+    ):
         counterfactual(trace, WithGlobals(TopK(2), 2))
 
 

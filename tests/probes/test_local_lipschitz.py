@@ -34,7 +34,12 @@ def output(x: Tensor, trace, head: int, i: int, score: Tensor, value: Tensor) ->
     return value @ (weights @ homogeneous)
 
 
-CASES = [("separate", 1, "full"), ("separate", 2, "top_k(3)"), ("joint", 1, "top_k(4)"), ("joint", 1, "banded(3)")]
+CASES = [
+    ("separate", 1, "full"),
+    ("separate", 2, "top_k(3)"),
+    ("joint", 1, "top_k(4)"),
+    ("joint", 1, "banded(3)"),
+]
 
 
 @pytest.mark.parametrize(("projections", "heads", "pattern"), CASES)
@@ -47,14 +52,18 @@ def test_score_and_value_matrices_rebuild_the_layer(projections: str, heads: int
     torch.testing.assert_close(scores, trace.scores[0], rtol=1e-10, atol=1e-10)
     whole = sum(output(x, trace, head, i, score[head], value[head]) for head in range(heads))
     bias = attention.out.bias if projections == "separate" else 0.0
-    torch.testing.assert_close(whole + bias, attention(trace.inputs, None, None)[0, i], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        whole + bias, attention(trace.inputs, None, None)[0, i], rtol=1e-10, atol=1e-10
+    )
     without = slice(None), slice(-1), slice(-1)
     assert torch.equal(score_matrices(attention, bias=False), score[without])
     assert torch.equal(value_matrices(attention, bias=False), value[..., :-1])
 
 
 @pytest.mark.parametrize(("projections", "heads", "pattern"), CASES)
-def test_the_constant_is_the_largest_finite_difference_in_w(projections: str, heads: int, pattern: str) -> None:
+def test_the_constant_is_the_largest_finite_difference_in_w(
+    projections: str, heads: int, pattern: str
+) -> None:
     attention, trace = traced(projections, heads, pattern)
     x, i = trace.inputs[0], 4
     score, value = score_matrices(attention, bias=True), value_matrices(attention, bias=True)

@@ -125,7 +125,10 @@ def test_mask_agreement(pattern: Pattern, allowed: str) -> None:
 def test_very_short_sequences(length: int) -> None:
     trace, _ = trace_of(KINDS[0][0], "everything", 1)
     short = type(trace)(
-        0, "", trace.inputs, *(part[..., :length, :length] for part in (trace.scores, trace.kept, trace.weights))
+        0,
+        "",
+        trace.inputs,
+        *(part[..., :length, :length] for part in (trace.scores, trace.kept, trace.weights)),
     )
     short = probes.counterfactual(short, KINDS[0][0])
     for name in PER_QUERY:

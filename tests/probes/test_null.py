@@ -11,7 +11,11 @@ from tests.probes.cases import trace_of
 
 @pytest.mark.parametrize(
     ("length", "k", "full", "top", "gap", "random"),
-    [(40, 5, 4.31, 0.957, 0.121, 2.32), (40, 9, 4.32, 1.365, 0.083, 2.97), (600, 5, 6.18, 0.657, 0.072, 2.33)],
+    [
+        (40, 5, 4.31, 0.957, 0.121, 2.32),
+        (40, 9, 4.32, 1.365, 0.083, 2.97),
+        (600, 5, 6.18, 0.657, 0.072, 2.33),
+    ],
 )
 def test_the_published_null(length: int, k: int, full: float, top: float, gap: float, random: float) -> None:
     null = gaussian_null(length, k, n_samples=4000)

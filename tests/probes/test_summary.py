@@ -54,7 +54,10 @@ def test_a_thinned_summary_is_a_fair_sample_whatever_the_chunks() -> None:
     assert not one.is_exact
     assert one.num_held == pytest.approx(10_000, rel=0.05)
     assert (one.num, one.mean) == (whole.num, pytest.approx(whole.mean))
-    assert (one.quantiles()["0"], one.quantiles()["100"]) == (whole.quantiles()["0"], whole.quantiles()["100"])
+    assert (one.quantiles()["0"], one.quantiles()["100"]) == (
+        whole.quantiles()["0"],
+        whole.quantiles()["100"],
+    )
     assert one.quantiles()["50"] == pytest.approx(whole.quantiles()["50"], abs=0.05)
     assert float((one.values() > 5).mean()) == pytest.approx(1 / 40, abs=0.005)
 

@@ -19,7 +19,9 @@ NUM_GRADIENTS = 64
 
 def add_gaps(wanted: Sequence[Quantity], collector: Collector) -> None:
     """Gap density and average slope from the separations that were collected."""
-    names = {each.name for each in wanted}
+    names = {each.name for each in wanted if each.parts}
+    if not names:
+        return
     for place, separations in list(collector.summaries.items()):
         if place.quantity != "separation":
             continue
