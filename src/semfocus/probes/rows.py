@@ -1,0 +1,147 @@
+"""`probe_rows`: every quantity of a model on a data set, as plain rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from semfocus.mechanisms import Pattern, parse_pattern
+from semfocus.probes.catalog import QUANTITIES
+from semfocus.probes.collect import Arm, Collector, Place, Probing
+from semfocus.probes.counterfactual import refuse_meaningless
+from semfocus.probes.once import add_gaps, add_gradients, add_weights
+from semfocus.probes.quantity import Quantity
+from semfocus.probes.sequences import (
+    Sequences,
+    attentions_of,
+    checked_sequences,
+    chunk_size,
+    num_globals_of,
+    own_pattern,
+)
+from semfocus.probes.wanted import wanted_quantities
+
+Row = dict[str, Any]
+
+#: sequences, from the beginning of the data, that Gaussian nulls are computed on
+NUM_NULL = 32
+
+
+def probe_rows(
+    model: nn.Module,
+    tokens: Tensor,
+    padding: Tensor | None = None,
+    *,
+    labels: Tensor | None = None,
+    relevant: Tensor | None = None,
+    quantities: Iterable[str] | None = None,
+    patterns: Iterable[Pattern | str] = (),
+    chunk: int | None = None,
+    seed: int = 0,
+) -> list[Row]:
+    """Quantities of `QUANTITIES` (by default all that can be computed) of a model in evaluation mode.
+
+    tokens (sequences, length); padding and relevant like them, bool; labels (sequences,). `patterns` are applied to the
+    scores of the model's own traces as well (rows with counterfactual = True). `chunk` sequences run at a time, by default
+    as many as hold about two million scores; only random patterns depend on it.
+
+    A row: quantity, layer, head (both None: all together), pattern, counterfactual, num (finite values), mean and quantiles
+    of them (None if there is none), num_infinite (separation where nothing is masked), num_missing (values that do not
+    exist: no key kept), exact (False: quantiles of a sample), null (the mean where the scores are Gaussian noise of the
+    same size, measured on the first 32 sequences; chance for focus; None if there is no such thing).
+
+    Queries at padding are left out of everything. Global tokens are in everything, as queries and as keys.
+    """
+    data = checked_sequences(tokens, padding, relevant, labels)
+    counterfactuals = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
+    for each in counterfactuals:
+        refuse_meaningless(each, num_globals_of(model))
+    wanted = wanted_quantities(model, labels, relevant, quantities)
+    own = Arm(own_pattern(attentions_of(model)), False)
+    arms = [own, *(Arm(each, True) for each in dict.fromkeys(counterfactuals))]
+    chunk = chunk_size(model, tokens.shape[1]) if chunk is None else chunk
+    if chunk < 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    with evaluation_mode(model):
+        seen, null = _collected(model, data, wanted, arms, chunk, seed)
+        add_gradients(model, data, wanted, own, chunk, seen)
+    add_weights(model, wanted, own, seen)
+    return list(_rows(wanted, seen, null))
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Afterwards every module is in the mode it was in."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _collected(
+    model: nn.Module, data: Sequences, wanted: Sequence[Quantity], arms: Sequence[Arm], chunk: int, seed: int
+) -> tuple[Collector, Collector]:
+    """The values, and those of Gaussian twins."""
+    measured = {each.name: each for each in wanted}
+    if any(each.parts for each in wanted):
+        measured |= {name: QUANTITIES[name] for each in wanted for name in each.parts}
+    if any(each.null == "focus_chance" for each in wanted):
+        measured["focus_chance"] = QUANTITIES["focus_chance"]
+    seen, null = Collector(), Collector()
+    of_traces = [each for each in measured.values() if each.measure or each.needs == "embedding"]
+    if of_traces:
+        Probing(model, of_traces, arms, seed).collect(data, chunk, seen)
+    of_noise = [each for each in measured.values() if each.null == "twin"]
+    if of_noise:
+        first = data.part(0, NUM_NULL)
+        selected = list(dict.fromkeys(Arm(each.pattern, True) for each in arms if each.pattern is not None))
+        Probing(model, of_noise, selected, seed).collect(first, chunk, null, twin=True)
+    add_gaps(wanted, seen)
+    add_gaps(wanted, null)
+    return seen, null
+
+
+def _rows(wanted: Sequence[Quantity], seen: Collector, null: Collector) -> Iterator[Row]:
+    """In the order of the quantities; of each the whole first, then layer by layer."""
+    places = sorted(
+        seen.summaries, key=lambda place: (place.layer is not None, place.layer or 0, place.head or 0)
+    )
+    for quantity in wanted:
+        for place in places:
+            if place.quantity == quantity.name:
+                yield _row(quantity, place, seen, null)
+
+
+def _row(quantity: Quantity, place: Place, seen: Collector, null: Collector) -> Row:
+    summary = seen.summaries[place]
+    return {
+        "quantity": quantity.name,
+        "layer": place.layer,
+        "head": place.head,
+        "pattern": place.arm.name,
+        "counterfactual": place.arm.is_counterfactual,
+        "num": summary.num,
+        "num_infinite": summary.num_infinite,
+        "num_missing": summary.num_missing,
+        "exact": summary.is_exact,
+        "mean": summary.mean,
+        "quantiles": summary.quantiles(),
+        "null": _null(quantity, place, seen, null),
+    }
+
+
+def _null(quantity: Quantity, place: Place, seen: Collector, null: Collector) -> float | None:
+    if quantity.null is None:
+        return None
+    if quantity.null == "twin":
+        summary = null.summaries.get(
+            Place(place.quantity, Arm(place.arm.pattern, True), place.layer, place.head)
+        )
+    else:  # another quantity of the model, which no pattern changes
+        own = next(each.arm for each in seen.summaries if each.quantity == quantity.null)
+        summary = seen.summaries.get(Place(quantity.null, own, place.layer, place.head))
+    return None if summary is None else summary.mean

@@ -1,0 +1,126 @@
+"""The sequences that are probed, and their traces, chunk by chunk."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from semfocus.mechanisms import AttentionTrace, ObservableAttention, Pattern, capture
+from semfocus.model import Classifier
+from semfocus.randomness import stream
+
+#: scores of all layers and heads that a chunk of sequences may hold at once: about 20 MB with kept keys and weights
+_SCORES_AT_ONCE = 2**21
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Checked inputs of a model; `first` is the number of the first sequence in the whole."""
+
+    tokens: Tensor
+    padding: Tensor | None
+    relevant: Tensor | None = None
+    labels: Tensor | None = None
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def part(self, start: int, stop: int) -> "Sequences":
+        """The sequences start, ..., stop - 1 of these."""
+        return Sequences(
+            self.tokens[start:stop],
+            None if self.padding is None else self.padding[start:stop],
+            None if self.relevant is None else self.relevant[start:stop],
+            None if self.labels is None else self.labels[start:stop],
+            self.first + start,
+        )
+
+    def chunks(self, size: int) -> Iterator["Sequences"]:
+        """At most `size` sequences at a time, in order."""
+        for start in range(0, len(self), size):
+            yield self.part(start, start + size)
+
+
+def checked_sequences(
+    tokens: Tensor, padding: Tensor | None, relevant: Tensor | None, labels: Tensor | None
+) -> Sequences:
+    """Refuse an empty data set, and shapes that do not belong together."""
+    if tokens.dim() != 2:
+        raise ValueError(f"tokens must be (sequences, length), got shape {tuple(tokens.shape)}")
+    if tokens.numel() == 0:
+        raise ValueError(f"nothing to probe: the data set is empty, its tokens are {tuple(tokens.shape)}")
+    for name, part in (("padding", padding), ("relevant", relevant)):
+        if part is not None and (part.shape != tokens.shape or part.dtype != torch.bool):
+            raise ValueError(
+                f"{name} must be bool of the shape of the tokens, {tuple(tokens.shape)}; "
+                f"got {part.dtype} of {tuple(part.shape)}"
+            )
+    if labels is not None and labels.shape != tokens.shape[:1]:
+        raise ValueError(f"labels must be ({len(tokens)},), one for each sequence; got {tuple(labels.shape)}")
+    return Sequences(tokens, padding, relevant, labels)
+
+
+@torch.no_grad()
+def traces_of(model: nn.Module, part: Sequences, seed: int) -> list[AttentionTrace]:
+    """One forward pass under `capture`, in the model's present mode; every trace is (batch, heads, L, L).
+
+    Patterns that are random draw from a stream of the chunk: the same again for the same chunk.
+    """
+    with capture(model) as traces:
+        if isinstance(model, Classifier):
+            model(part.tokens, part.padding, generator=stream(seed, "probe", part.first, part.tokens.device))
+        elif part.padding is None:
+            model(part.tokens)
+        else:
+            model(part.tokens, part.padding)
+    return [_with_heads(trace, len(part)) for trace in traces]
+
+
+def chunk_size(model: nn.Module, length: int) -> int:
+    """How many sequences are probed at once: a function of the model and the length alone."""
+    layers = attentions_of(model)
+    heads = sum(getattr(getattr(each, "config", None), "num_heads", 1) for each in layers)
+    return max(1, _SCORES_AT_ONCE // (max(heads, 1) * length**2))
+
+
+def attentions_of(model: nn.Module) -> list[ObservableAttention]:
+    """The layers, in the order in which `capture` numbers them."""
+    return [module for module in model.modules() if isinstance(module, ObservableAttention)]
+
+
+def own_pattern(attentions: Sequence[nn.Module]) -> Pattern | None:
+    """The pattern that all layers follow, where they say so."""
+    said = [getattr(getattr(each, "config", each), "pattern", None) for each in attentions]
+    return said[0] if said and all(isinstance(each, Pattern) and each == said[0] for each in said) else None
+
+
+def num_globals_of(model: nn.Module) -> int:
+    """Global tokens that the model appends to every sequence."""
+    return model.config.num_globals if isinstance(model, Classifier) else 0
+
+
+def spread(model: nn.Module, given: Tensor | None, like: Tensor, *, for_globals: bool) -> Tensor:
+    """A bool of the tokens (batch, length) on the positions of a trace: tokens, padding, global tokens.
+
+    None means that every token counts. Positions that the model appends as padding never count.
+    """
+    given = torch.ones_like(like, dtype=torch.bool) if given is None else given
+    if not isinstance(model, Classifier):
+        return given
+    given = F.pad(given, (0, -given.shape[1] % model.config.pad_to_multiple), value=False)
+    return F.pad(given, (0, num_globals_of(model)), value=for_globals)
+
+
+def _with_heads(trace: AttentionTrace, num: int) -> AttentionTrace:
+    scores, kept, weights = trace.scores, trace.kept, trace.weights
+    if scores.dim() == 3:
+        scores, kept, weights = (each.unsqueeze(1) for each in (scores, kept, weights))
+    if scores.dim() != 4 or len(scores) != num or scores.shape[-1] != scores.shape[-2]:
+        raise ValueError(
+            f"layer {trace.layer} ({trace.name}): only self-attention over whole sequences can be probed, scores "
+            f"(sequences, heads, L, L); got {tuple(trace.scores.shape)} for {num} sequences"
+        )
+    return replace(trace, scores=scores, kept=kept, weights=weights)
