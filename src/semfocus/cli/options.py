@@ -24,6 +24,15 @@ RecipeOption = Annotated[
     typer.Option("--recipe", help="Python file with your own patterns and tasks.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+ProbeEveryOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="EPOCHS",
+        help="Also measure inside the model at epoch 0, every so many epochs, and at the last; results do not change.",
+        show_default=False,
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

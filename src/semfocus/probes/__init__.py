@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from semfocus.mechanisms import Pattern, capture
+from semfocus.randomness import stream
 
 _PERCENTS = (0, 5, 10, 25, 50, 75, 90, 95, 100)
 
@@ -53,7 +54,7 @@ def probe_rows(
     was_training = model.training
     model.eval()
     with capture(model) as traces:
-        model(tokens, padding)
+        model(tokens, padding, generator=stream(0, "probe"))
     model.train(was_training)
     own = str(model.config.pattern)  # type: ignore[union-attr]
     rows: list[dict[str, Any]] = []
