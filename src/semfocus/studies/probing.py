@@ -105,13 +105,16 @@ def probe_along(directory: RunDirectory, every: int) -> list[Row]:
 
 
 def _measured_on_the_way(directory: RunDirectory, epochs: Sequence[int]) -> Iterator[list[Row]]:
+    """All rows of one epoch at a time: an epoch with some of them would count as measured."""
     label = _label("along", ALONG_TRAINING)
     drawn = None
     for trained in replayed(directory, epochs):
         drawn = drawn or dataset_of(trained.spec)
-        for part in PARTS:
-            found = measure(trained.model, trained.spec, drawn, part, samples=FEW, quantities=ALONG_TRAINING)
-            yield _labelled(found, label, trained)
+        found = [
+            measure(trained.model, trained.spec, drawn, part, samples=FEW, quantities=ALONG_TRAINING)
+            for part in PARTS
+        ]
+        yield _labelled([row for rows in found for row in rows], label, trained)
 
 
 def _directory(run: RunSpec | RunDirectory, store: Store | None) -> RunDirectory:
