@@ -29,6 +29,8 @@ ALONG_TRAINING = (
     "gradient_norm_value_out",
     "mask_agreement_0.01",
 )
+#: of them, those for which the task must say which tokens decide
+_NEED_RELEVANT = ("focus_mass",)
 #: sequences of each part that are measured along training
 FEW = 64
 
@@ -45,13 +47,16 @@ def measure(
 ) -> list[Row]:
     """Probe rows on the first `samples` sequences of a part of the run's data, which were drawn at random."""
     chosen = first_of(data, part, samples).to(model.readout.weight.device)
+    relevant = relevant_of(spec, chosen.tokens)
+    if quantities is not None and relevant is None:
+        quantities = [each for each in quantities if each not in _NEED_RELEVANT]
     # A copy: whatever is done to measure, the model that is being trained stays as it is.
     rows = probe_rows(
         copy.deepcopy(model),
         chosen.tokens,
         None if bool(chosen.real.all()) else chosen.real,
         labels=chosen.labels,
-        relevant=relevant_of(spec, chosen.tokens),
+        relevant=relevant,
         quantities=quantities,
         patterns=tuple(patterns),
     )
