@@ -137,7 +137,9 @@ def test_numbers_that_json_does_not_have_are_null(store: Store, tiny_spec, monke
     assert record["probes"][0]["quantiles"] == {"50": None, "75": 1.0}
 
 
-@pytest.mark.parametrize("executor", ["serial", "pool", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
+@pytest.mark.parametrize(
+    "executor", ["serial", "pool", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])]
+)
 def test_studies_measure_in_every_executor(tmp_path: Path, executor) -> None:
     if executor == "ray":
         pytest.importorskip("ray", reason="Ray is not installed")

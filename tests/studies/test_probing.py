@@ -37,7 +37,9 @@ def test_rows_are_computed_once_and_kept(store: Store, tiny_spec, counted) -> No
     }
     assert {(row["pattern"], row["counterfactual"]) for row in first} == {("top_k(3)", False)}
     assert probe_run(store.directory(spec), samples=20, epoch=4) == first
-    assert probe_run(spec, store, samples=20, data="train") == [row for row in first if row["data"] == "train"]
+    assert probe_run(spec, store, samples=20, data="train") == [
+        row for row in first if row["data"] == "train"
+    ]
     assert len(counted) == 2, "must be read, not computed"
     assert probe_run(spec, store, samples=10, data="train") != first
     assert len(counted) == 3
@@ -61,7 +63,9 @@ def test_only_what_is_missing_is_computed(store: Store, tiny_spec, counted) -> N
     assert len(counted) == 3
 
 
-def test_a_version_that_knows_more_quantities_measures_again(store: Store, tiny_spec, counted, monkeypatch) -> None:
+def test_a_version_that_knows_more_quantities_measures_again(
+    store: Store, tiny_spec, counted, monkeypatch
+) -> None:
     spec = tiny_spec()
     run(spec, store)
     probe_run(spec, store, data="train", samples=10)
@@ -104,7 +108,14 @@ def test_what_another_process_adds_meanwhile_is_kept(store: Store, tiny_spec, mo
     spec = tiny_spec()
     run(spec, store)
     directory = store.directory(spec)
-    other = {"quantity": "x", "layer": 0, "head": 0, "pattern": "full", "counterfactual": False, "quantiles": {}}
+    other = {
+        "quantity": "x",
+        "layer": 0,
+        "head": 0,
+        "pattern": "full",
+        "counterfactual": False,
+        "quantiles": {},
+    }
     other |= {"epoch": 1, "data": "train", "samples": 5}
     write = RunDirectory.write_probes
     real = probing.model_at
@@ -124,7 +135,9 @@ def test_what_another_process_adds_meanwhile_is_kept(store: Store, tiny_spec, mo
     assert directory.probes() == [other, *rows]
 
 
-def test_a_finished_run_gives_the_rows_that_training_would_have_noted(store: Store, tiny_spec, tmp_path, counted) -> None:
+def test_a_finished_run_gives_the_rows_that_training_would_have_noted(
+    store: Store, tiny_spec, tmp_path, counted
+) -> None:
     spec = tiny_spec(pattern="random(3)", training={"optimiser": "adam", "learning_rate": 0.01})
     noted = run(spec, Store(tmp_path / "noted"), observers=[ProbeObserver(3)])["probes"]
     run(spec, store)

@@ -29,7 +29,9 @@ _DATA = {"train": ("train",), "held_out": ("held_out",), "both": ("held_out", "t
 def probe(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Runs: their directories, names, or beginnings of their names."),
+        typer.Argument(
+            metavar="RUN...", help="Runs: their directories, names, or beginnings of their names."
+        ),
     ],
     epoch: Annotated[
         str, typer.Option(help="last, best, a number (0: untrained), or reaching:0.95 (training accuracy).")
@@ -54,7 +56,8 @@ def probe(
         ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write figures and attention maps.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write figures and attention maps.", show_default=False),
     ] = None,
     sequence: Annotated[
         int, typer.Option(min=0, help="Which sequence of the data the attention maps of the page show.")
@@ -135,7 +138,9 @@ def _write_page(found: "list[ProbedRun]", page: Path, command: str) -> None:
     from semfocus.report.probe_page import write_probe_page
     from semfocus.report.probed import Probed, Quantity
 
-    known = {each.name: Quantity(each.name, each.meaning, each.unit, each.per) for each in QUANTITIES.values()}
+    known = {
+        each.name: Quantity(each.name, each.meaning, each.unit, each.per) for each in QUANTITIES.values()
+    }
     write_probe_page(Probed(found, known, command), page)
 
 

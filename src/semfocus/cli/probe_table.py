@@ -1,6 +1,6 @@
 """The tables of `semfocus probe`: quantities and layers down, runs across."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
     for label, run in zip(labels, found, strict=True):
         spec = run.record["spec"]
         console.print(
-            f"{label}: {spec['task']}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}", markup=False
+            f"{label}: {spec['task']}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
+            markup=False,
         )
     for part in _PARTS:
         if any(row["data"] == part for run in found for row in run.rows):
@@ -57,7 +58,9 @@ def _print_table(console: Any, labels: Sequence[str], found: "Sequence[ProbedRun
     columns = columns_of(labels, found, part)
     samples = sorted({row["samples"] for rows in columns.values() for row in rows})
     table = Table(
-        title=f"{_PARTS[part]}, {' or '.join(map(str, samples))} sequences: median (5 to 95 %) [noise or chance]",
+        title=escape(
+            f"{_PARTS[part]}, {' or '.join(map(str, samples))} sequences: median (5..95 %) [noise or chance]"
+        ),
         title_justify="left",
         box=SIMPLE_HEAD,
     )
@@ -90,22 +93,26 @@ def lines_of(quantity: str, columns: dict[str, list[dict[str, Any]]]) -> list[tu
     """For each layer and head a text for each column; a dash where the quantity does not exist."""
     from semfocus.report.layer_figure import slot_text, slots_of
 
-    by_column = {label: slots_of([row for row in rows if row["quantity"] == quantity]) for label, rows in columns.items()}
+    by_column = {
+        label: slots_of([row for row in rows if row["quantity"] == quantity])
+        for label, rows in columns.items()
+    }
     slots = sorted(
         {slot for rows in by_column.values() for slot in rows},
         key=lambda slot: tuple(-1 if each is None else each for each in slot),
     )
     num_heads = len({head for _, head in slots if head is not None})
     return [
-        (slot_text(slot, num_heads), [cell_text(by_column[label].get(slot)) for label in columns]) for slot in slots
+        (slot_text(slot, num_heads), [cell_text(by_column[label].get(slot)) for label in columns])
+        for slot in slots
     ]
 
 
-def cell_text(row: dict[str, Any] | None) -> str:
-    """`1.31 (0.42 to 2.9) [1.5]`.
+def cell_text(row: Mapping[str, Any] | None) -> str:
+    """`1.31 (0.42..2.9) [1.5]`.
 
     >>> cell_text({"quantiles": {"5": 0.42, "50": 1.31, "95": 2.9}, "null": None})
-    '1.31 (0.42 to 2.9)'
+    '1.31 (0.42..2.9)'
     >>> cell_text({"quantiles": {"5": None, "50": None, "95": None}, "null": None})
     '-'
     """
@@ -115,7 +122,7 @@ def cell_text(row: dict[str, Any] | None) -> str:
         return "-"
     low, middle, high = (short(row["quantiles"].get(percent)) for percent in ("5", "50", "95"))
     null = row.get("null")
-    return f"{middle} ({low} to {high})" + ("" if null is None else f" [{short(null)}]")
+    return f"{middle} ({low}..{high})" + ("" if null is None else f" [{short(null)}]")
 
 
 def _first(lines: list[tuple[str, list[str]]]) -> list[tuple[bool, tuple[str, list[str]]]]:

@@ -110,7 +110,12 @@ def study(
             as_json=as_json,
         )
         return
-    options: list[tuple[str, object]] = [("--seeds", seeds), ("--patterns", patterns), ("--tasks", tasks), ("--stop-at", stop_at)]
+    options: list[tuple[str, object]] = [
+        ("--seeds", seeds),
+        ("--patterns", patterns),
+        ("--tasks", tasks),
+        ("--stop-at", stop_at),
+    ]
     options += [("--recipe", recipe), ("--probe-every", probe_every)]
     command = command_text(name, settings=settings or [], options=options, store=store)
     _refuse_unusable(executor, log, device)

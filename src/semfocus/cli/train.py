@@ -96,7 +96,9 @@ def train(
     else:
         typer.echo(summary_text(record, str(directory.path), already_done))
         if already_done and probe_every is not None and not record.get("probes"):
-            typer.echo(f"  nothing was measured along its training: semfocus probe {directory.name[:10]} --every {probe_every}")
+            typer.echo(
+                f"  nothing was measured along its training: semfocus probe {directory.name[:10]} --every {probe_every}"
+            )
     if record["state"] != "done":
         fail(f"the run {record['state']}: {record['reason']}", FAILED)
 

@@ -27,11 +27,18 @@ QUANTITIES: Mapping[str, Quantity] = {
     for each in (
         Quantity("dispersion", "Highest minus lowest kept score.", "query", "logits"),
         Quantity("separation", "Lowest kept minus highest masked score.", "query", "logits"),
-        Quantity("key_load", "Queries that keep a key, over the mean number of keys that a query keeps.", "key", "ratio"),
+        Quantity(
+            "key_load",
+            "Queries that keep a key, over the mean number of keys that a query keeps.",
+            "key",
+            "ratio",
+        ),
         Quantity("received_mass", "Attention that all queries together give to a key.", "key", "mass"),
         Quantity("effective_keys", "How many keys a query effectively attends to.", "query", "keys"),
         Quantity("focus_mass", "Attention mass on the tokens that decide the label.", "query", "mass"),
-        Quantity("lambda_w_local", "Exact local Lipschitz constant of a query's output in W.", "query", "norm"),
+        Quantity(
+            "lambda_w_local", "Exact local Lipschitz constant of a query's output in W.", "query", "norm"
+        ),
         Quantity("gradient_norm_query_key", "Gradient norm, query and key.", "model", "norm"),
         Quantity("gradient_norm_value_out", "Gradient norm, value and output.", "model", "norm"),
         Quantity("mask_agreement_0.01", "Share of kept keys that stay kept under noise.", "query", "share"),
@@ -92,7 +99,9 @@ def _row(
 ) -> dict[str, Any]:
     array = values.double().flatten().numpy()
     finite = array[np.isfinite(array)]
-    quantiles = np.quantile(finite, [each / 100 for each in _PERCENTS]) if len(finite) else [None] * len(_PERCENTS)
+    quantiles = (
+        np.quantile(finite, [each / 100 for each in _PERCENTS]) if len(finite) else [None] * len(_PERCENTS)
+    )
     return {
         "quantity": quantity,
         "layer": layer,

@@ -29,7 +29,13 @@ def map_figure(title: str, one: Mapping[str, Any], maps: Mapping[str, Any], css_
     with drawing.group(transform=f"translate({_LEFT} {_TOP}) scale({cell:.4f})"):
         for level, cells in sorted(_levels(weights).items()):
             low, high = ((each / _LEVELS) ** 2 for each in (level - 1, level))
-            drawing.add("path", css_class="weight", d="".join(cells), fill_opacity=f"{level / _LEVELS:.2f}", tip=f"weights of {low:.2g} to {high:.2g}")
+            drawing.add(
+                "path",
+                css_class="weight",
+                d="".join(cells),
+                fill_opacity=f"{level / _LEVELS:.2f}",
+                tip=f"weights of {low:.2g} to {high:.2g}",
+            )
         if one.get("kept"):
             drawing.add("path", css_class="kept", d=_outline(one["kept"]))
     drawing.add("rect", css_class="frame", x=_LEFT, y=_TOP, width=side, height=side)
@@ -78,12 +84,36 @@ def _positions(drawing: Drawing, maps: Mapping[str, Any], cell: float, size: int
         at = (place + 0.5) * cell
         css_class = "token relevant" if marked else "token"
         if marked:
-            drawing.add("rect", css_class="decides", x=_LEFT + place * cell, y=_TOP - 4, width=cell, height=3.0)
-            drawing.add("rect", css_class="decides", x=_LEFT - 4, y=_TOP + place * cell, width=3.0, height=cell)
+            drawing.add(
+                "rect", css_class="decides", x=_LEFT + place * cell, y=_TOP - 4, width=cell, height=3.0
+            )
+            drawing.add(
+                "rect", css_class="decides", x=_LEFT - 4, y=_TOP + place * cell, width=3.0, height=cell
+            )
         if size <= _MOST_TEXTS and block == 1:
             text, font = shortened(symbols[place], 4), f"{min(10.0, max(5.0, 0.95 * cell)):.1f}px"
-            drawing.add("text", text, css_class=css_class, x=_LEFT + at, y=_TOP - 6, text_anchor="middle", font_size=font)
-            drawing.add("text", text, css_class=css_class, x=_LEFT - 6, y=_TOP + at + 0.32 * cell, text_anchor="end", font_size=font)
+            drawing.add(
+                "text",
+                text,
+                css_class=css_class,
+                x=_LEFT + at,
+                y=_TOP - 6,
+                text_anchor="middle",
+                font_size=font,
+            )
+            drawing.add(
+                "text",
+                text,
+                css_class=css_class,
+                x=_LEFT - 6,
+                y=_TOP + at + 0.32 * cell,
+                text_anchor="end",
+                font_size=font,
+            )
         elif place % max(1, size // 8) == 0:
-            drawing.add("text", place * block + 1, css_class="tick", x=_LEFT + at, y=_TOP - 7, text_anchor="middle")
-            drawing.add("text", place * block + 1, css_class="tick", x=_LEFT - 6, y=_TOP + at + 4, text_anchor="end")
+            drawing.add(
+                "text", place * block + 1, css_class="tick", x=_LEFT + at, y=_TOP - 7, text_anchor="middle"
+            )
+            drawing.add(
+                "text", place * block + 1, css_class="tick", x=_LEFT - 6, y=_TOP + at + 4, text_anchor="end"
+            )

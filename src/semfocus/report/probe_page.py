@@ -29,7 +29,7 @@ def probe_page(probed: Probed, *, title: str = TITLE) -> str:
     """The page as text."""
     labels = run_labels(probed.runs)
     groups = series_groups(labels, probed.runs)
-    chosen = inks(groups)
+    chosen = inks({**labels, **groups})  # the runs first: theirs are the plain shades of each hue
     rows = [row for run in probed.runs for row in run.rows]
     parts = [part for part in ("held_out", "train") if any(row["data"] == part for row in rows)]
     along_parts = {row["data"] for run in probed.runs for row in run.along}

@@ -52,7 +52,10 @@ def _counterfactuals(run: ProbedRun) -> list[str]:
 def answers(probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str, Ink]) -> list[Answer]:
     """A figure for each quantity that any run has on this part of its data, questions of the catalogue first."""
     named = {row["quantity"] for run in probed.runs for row in run.rows if row["data"] == part}
-    order = [*(each for each in QUESTIONS if each in named), *(each for each in probed.quantities if each in named)]
+    order = [
+        *(each for each in QUESTIONS if each in named),
+        *(each for each in probed.quantities if each in named),
+    ]
     found = []
     for name in dict.fromkeys([*order, *sorted(named)]):
         series: dict[str, list[Row]] = {}
@@ -98,7 +101,10 @@ def _over_epochs(rows: Sequence[Row]) -> tuple[list[int], Sampled]:
     lines: list[tuple[object, Values]] = [
         (
             str(slot),
-            [by_epoch[epoch][slot]["quantiles"].get("50") if slot in by_epoch[epoch] else None for epoch in epochs],
+            [
+                by_epoch[epoch][slot]["quantiles"].get("50") if slot in by_epoch[epoch] else None
+                for epoch in epochs
+            ],
         )
         for slot in slots
     ]

@@ -127,7 +127,7 @@ class RunDirectory:
         """What was measured inside the model; see studies/probing.py."""
         if not (self.path / "probes.json").exists():
             return []
-        rows = self._read_json("probes.json").get("rows")
+        rows: Any = self._read_json("probes.json").get("rows")
         if not are_probe_rows(rows):
             raise DamagedRun(f"{self.path / 'probes.json'} is damaged: not a list of probe rows")
         return list(rows)
@@ -151,7 +151,10 @@ class RunDirectory:
 
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:
     """The epochs that count: an attempt that resumed after epoch e replaces what earlier ones said of later epochs."""
-    return [{key: value for key, value in event.items() if key != "event"} for event in _that_count(events, "epoch")]
+    return [
+        {key: value for key, value in event.items() if key != "event"}
+        for event in _that_count(events, "epoch")
+    ]
 
 
 def probe_rows_of(events: list[Event]) -> list[dict[str, Any]]:

@@ -5,7 +5,15 @@ from typing import Any
 
 _SPEC = {"task": str, "pattern": str, "seed": int, "model": dict, "training": dict}
 _RECORD = {"run": str, "state": str, "spec": dict, "curve": dict}
-_PROBE = {"quantity": str, "pattern": str, "counterfactual": bool, "epoch": int, "data": str, "samples": int, "quantiles": dict}
+_PROBE = {
+    "quantity": str,
+    "pattern": str,
+    "counterfactual": bool,
+    "epoch": int,
+    "data": str,
+    "samples": int,
+    "quantiles": dict,
+}
 _NUMBERS = (
     *("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "held_out_loss"),
     *("train_seconds", "evaluation_seconds"),

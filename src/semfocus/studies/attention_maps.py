@@ -28,7 +28,9 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
     if not 0 <= sequence < len(part):
         raise ValueError(f"the {data} data has sequences 0 to {len(part) - 1}, not {sequence}")
     rows = slice(sequence, sequence + 1)
-    one = Samples(part.tokens[rows], part.labels[rows], part.real[rows]).to(trained.model.readout.weight.device)
+    one = Samples(part.tokens[rows], part.labels[rows], part.real[rows]).to(
+        trained.model.readout.weight.device
+    )
     traces, predicted = _looked(trained, one)
     length = traces[0].weights.shape[-1]
     block = -(-length // MOST_CELLS)
@@ -38,7 +40,9 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
         "data": data,
         "sequence": sequence,
         "symbols": _symbols(trained, one, length),
-        "relevant": None if relevant is None else [*relevant[0].tolist(), *[False] * (length - relevant.shape[1])],
+        "relevant": None
+        if relevant is None
+        else [*relevant[0].tolist(), *[False] * (length - relevant.shape[1])],
         "label": _class_name(trained, int(one.labels[0])),
         "predicted": _class_name(trained, predicted),
         "block": block,

@@ -42,7 +42,12 @@ def run_study(
     from semfocus.training.device import resolve_device
 
     at = store if isinstance(store, Store) else open_store(store)
-    for name, value in (("workers", workers), ("threads", threads), ("attempts", attempts), ("probe_every", probe_every)):
+    for name, value in (
+        ("workers", workers),
+        ("threads", threads),
+        ("attempts", attempts),
+        ("probe_every", probe_every),
+    ):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     _check_recipes(specs, executor, recipe_file)

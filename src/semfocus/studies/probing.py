@@ -44,9 +44,10 @@ def probe_run(
     record = readable_record(directory)
     wanted = chosen_epoch(record, epoch)
     parts = (data,) if isinstance(data, str) else tuple(data)
-    others = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
-    label = _label("all", list(QUANTITIES))
     spec = RunSpec(**directory.spec())
+    read = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
+    others = list(dict.fromkeys(each for each in read if str(each) != spec.pattern))  # its own is no other
+    label = _label("all", list(QUANTITIES))
     sizes = {part: min(samples, _size(spec, record, part)) for part in parts}
     kept = directory.probes()
     missing = {
@@ -61,9 +62,7 @@ def probe_run(
             new: list[Row] = []
             for part in parts:
                 if part in own_missing or missing[part]:
-                    found = measure(
-                        trained.model, spec, drawn, part, samples=samples, patterns=missing[part]
-                    )
+                    found = measure(trained.model, spec, drawn, part, samples=samples, patterns=missing[part])
                     new += _labelled(found, label, trained)
         kept = _add(directory, new)
     return [
@@ -79,7 +78,9 @@ def along_training(directory: RunDirectory) -> list[Row]:
     noted = readable_record(directory).get("probes") or []
     known = {row["epoch"] for row in noted}
     label = _label("along", ALONG_TRAINING)
-    later = [row for row in directory.probes() if row.get("quantities") == label and row["epoch"] not in known]
+    later = [
+        row for row in directory.probes() if row.get("quantities") == label and row["epoch"] not in known
+    ]
     return sorted([*noted, *later], key=lambda row: row["epoch"])
 
 

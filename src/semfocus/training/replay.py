@@ -52,7 +52,9 @@ def chosen_epoch(record: Record, epoch: int | str) -> int:
     if not text.isdecimal():
         raise ValueError(f"epoch must be a number, last, best or {_REACHING}ACCURACY, got {epoch!r}")
     if int(text) not in epochs:
-        ended = f" ({record['state']}: {record['reason']})" if record.get("reason") else f" ({record['state']})"
+        ended = (
+            f" ({record['state']}: {record['reason']})" if record.get("reason") else f" ({record['state']})"
+        )
         raise ValueError(f"run {name} has epochs {epochs[0]} to {epochs[-1]}{ended}, not {text}")
     return int(text)
 
@@ -89,9 +91,7 @@ def model_at(
     model = build_model(spec)
     load_weights(model, found, directory.name)
     _check_last_weights(record, wanted, found)
-    return TrainedRun(
-        spec, model.to(device or torch.device("cpu")), wanted, (*problems, *found.problems)
-    )
+    return TrainedRun(spec, model.to(device or torch.device("cpu")), wanted, (*problems, *found.problems))
 
 
 def readable_record(directory: RunDirectory) -> Record:
@@ -107,7 +107,9 @@ def _check_last_weights(record: Record, epoch: int, found: Checkpoint) -> None:
     wanted = record.get("weights")
     is_last = wanted is not None and epoch == record["curve"]["epoch"][-1] and not found.problems
     if is_last and weights_digest(found.groups["model"]) != wanted:
-        raise ValueError(f"the checkpoint of epoch {epoch} is not of run {record['run']}: its weights are others")
+        raise ValueError(
+            f"the checkpoint of epoch {epoch} is not of run {record['run']}: its weights are others"
+        )
 
 
 def replayed(
