@@ -89,6 +89,7 @@ def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:
         "runs.parquet",
         "curves.parquet",
         "lengths.parquet",
+        "probes.parquet",
     }
 
 

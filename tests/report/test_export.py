@@ -31,7 +31,7 @@ def records() -> list[dict]:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_number_comes_back(records: list[dict], kind: str, tmp_path: Path) -> None:
-    runs_path, curves_path, _ = export(records, tmp_path / "tables", kind)
+    runs_path, curves_path, *_ = export(records, tmp_path / "tables", kind)
     read = polars.read_csv if kind == "csv" else polars.read_parquet
     runs = read(runs_path, infer_schema_length=None) if kind == "csv" else read(runs_path)
     curves = read(curves_path, infer_schema_length=None) if kind == "csv" else read(curves_path)
@@ -61,7 +61,7 @@ def test_a_spreadsheet_computes_nothing(records: list[dict], tmp_path: Path) -> 
 def test_numbers_that_are_negative_stay_numbers(tmp_path: Path) -> None:
     record = record_of(spec_of("parity", "full", 1), middle=5, last=3)
     record["curve"]["learning_rate"] = [-0.5] * 4
-    _, csv, _ = export([record], tmp_path, "csv")
+    _, csv, *_ = export([record], tmp_path, "csv")
     assert polars.read_csv(csv)["learning_rate"].to_list() == [-0.5] * 4
 
 

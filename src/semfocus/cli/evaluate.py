@@ -15,6 +15,7 @@ from semfocus.cli.options import (
     StoreOption,
     ThreadsOption,
     parse_length,
+    refuse_other_recipe,
 )
 
 
@@ -40,7 +41,7 @@ def evaluate(
 
     Example: semfocus evaluate 2093563c --length 41:500
     """
-    from semfocus.runs import load_recipe, open_store
+    from semfocus.runs import open_store
     from semfocus.training.device import limited_threads, resolve_device
     from semfocus.training.trained_run import lengths_between, load_run
 
@@ -50,12 +51,7 @@ def evaluate(
         raise ValueError(f"--checkpoint must be last or best, got {checkpoint!r}")
     asked = None if length is None else parse_length(length)
     directory = open_store(store).find(run)
-    needed = directory.spec().get("recipe")
-    if needed != (None if recipe is None else load_recipe(recipe)[1]):
-        wanted = (
-            "without a recipe file" if needed is None else f"with the recipe file of digest {needed[:12]}"
-        )
-        raise ValueError(f"run {directory.name} was made {wanted}: say --recipe FILE accordingly")
+    refuse_other_recipe([directory], recipe)
     trained = load_run(directory, checkpoint, resolve_device(device))
 
     rows: list[dict[str, Any]] = []

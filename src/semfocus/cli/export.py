@@ -1,4 +1,4 @@
-"""semfocus export: all runs and all epochs as tables."""
+"""semfocus export: all runs, all epochs and all measurements as tables."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,14 +20,16 @@ def export(
     ] = None,
     study: StudyOption = None,
 ) -> None:
-    """Write three tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row a length).
+    """Write four tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row
+    a length), probes (one row a quantity that was measured inside a model).
 
     Example: semfocus export --format parquet --output tables
     """
     from semfocus.cli.report import chosen_runs
     from semfocus.report.export import export as write
+    from semfocus.report.probed import with_probes
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
-    for path in write(records, output or opened.path / "export", kind):
+    for path in write(with_probes(opened, records), output or opened.path / "export", kind):
         typer.echo(path)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from semfocus.runs import Store
+    from collections.abc import Iterable
+
+    from semfocus.runs import RunDirectory, Store
 
 StoreOption = Annotated[
     Path | None,
@@ -24,6 +26,15 @@ RecipeOption = Annotated[
     typer.Option("--recipe", help="Python file with your own patterns and tasks.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+ProbeEveryOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="EPOCHS",
+        help="Also measure inside the model at epoch 0, every so many epochs, and at the last; results do not change.",
+        show_default=False,
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -86,3 +97,17 @@ def writable_store(path: Path | None) -> "Store":
     except OSError as error:
         raise ValueError(f"cannot write to the store {store.path}: {error.strerror}") from None
     return store
+
+
+def refuse_other_recipe(directories: "Iterable[RunDirectory]", recipe: Path | None) -> None:
+    """Load the recipe file, which must be the one that the runs were made with."""
+    from semfocus.runs import load_recipe
+
+    given = None if recipe is None else load_recipe(recipe)[1]
+    for directory in directories:
+        needed = directory.spec().get("recipe")
+        if needed != given:
+            wanted = (
+                "without a recipe file" if needed is None else f"with the recipe file of digest {needed[:12]}"
+            )
+            raise ValueError(f"run {directory.name} was made {wanted}: say --recipe FILE accordingly")

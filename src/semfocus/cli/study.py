@@ -9,6 +9,7 @@ from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
+    ProbeEveryOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -65,6 +66,7 @@ def study(
         str | None,
         typer.Option(metavar="tensorboard", help="Also log to STORE/tensorboard.", show_default=False),
     ] = None,
+    probe_every: ProbeEveryOption = None,
     report: Annotated[
         Path | None,
         typer.Option(help="Where the report goes (default: STORE/NAME.html).", show_default=False),
@@ -108,12 +110,16 @@ def study(
             as_json=as_json,
         )
         return
-    options = [("--seeds", seeds), ("--patterns", patterns), ("--tasks", tasks), ("--stop-at", stop_at)]
-    command = command_text(
-        name, settings=settings or [], options=[*options, ("--recipe", recipe)], store=store
-    )
+    options: list[tuple[str, object]] = [
+        ("--seeds", seeds),
+        ("--patterns", patterns),
+        ("--tasks", tasks),
+        ("--stop-at", stop_at),
+    ]
+    options += [("--recipe", recipe), ("--probe-every", probe_every)]
+    command = command_text(name, settings=settings or [], options=options, store=store)
     _refuse_unusable(executor, log, device)
-    execution = Execution(writable_store(store), executor, workers, device, threads, log, quiet)
+    execution = Execution(writable_store(store), executor, workers, device, threads, log, quiet, probe_every)
     result = run_stages(source, specs, wanted, command, execution)
     unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
     if unsuccessful:

@@ -27,6 +27,7 @@ class Execution:
     threads: int
     log: str | None
     quiet: bool
+    probe_every: int | None = None
 
 
 @dataclass(frozen=True)
@@ -112,4 +113,5 @@ def _run(source: "Source", specs: "list[RunSpec]", execution: Execution) -> "lis
             watcher=watcher,
             recipe_file=source.file if any(spec.recipe for spec in specs) else None,
             log=execution.log,  # type: ignore[arg-type]
+            probe_every=execution.probe_every,
         )

@@ -9,6 +9,7 @@ from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
+    ProbeEveryOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -48,6 +49,7 @@ def train(
     checkpoint_every: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Least time between two checkpoints.")
     ] = 10.0,
+    probe_every: ProbeEveryOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,10 +78,15 @@ def train(
     directory = runs.directory(spec)
     already_done = directory.record() is not None
     title = f"{spec.task} {spec.pattern} seed {spec.seed}"
+    observers = progress_observer(title, quiet)
+    if probe_every is not None:
+        from semfocus.studies.along_training import ProbeObserver
+
+        observers = [ProbeObserver(probe_every), *observers]
     record = run(
         spec,
         runs,
-        observers=progress_observer(title, quiet),
+        observers=observers,
         device=device,
         threads=threads,
         checkpoint_seconds=checkpoint_every,
@@ -88,6 +95,10 @@ def train(
         print_json(record)
     else:
         typer.echo(summary_text(record, str(directory.path), already_done))
+        if already_done and probe_every is not None and not record.get("probes"):
+            typer.echo(
+                f"  nothing was measured along its training: semfocus probe {directory.name[:10]} --every {probe_every}"
+            )
     if record["state"] != "done":
         fail(f"the run {record['state']}: {record['reason']}", FAILED)
 

@@ -11,6 +11,7 @@ from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
 from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample, with_quartiles
 from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
+from semfocus.report.value_axis import value_axis
 
 
 def curve_figure(
@@ -38,6 +39,29 @@ def length_figure(title: str, table: LengthTable, inks: Mapping[str, Ink]) -> Ma
     if table.trained_at is not None:
         panel.mark(table.trained_at, f"trained at {table.trained_at}")
     return _with_lines(panel, sampled, table.lengths, inks)
+
+
+def along_figure(
+    title: str, arms: Mapping[str, tuple[Sequence[int], Sampled]], inks: Mapping[str, Ink]
+) -> Markup | None:
+    """The panel of a quantity along training: each arm on epochs of its own, its layers as thin lines."""
+    values = [value for _, arm in arms.values() for _, row in arm.seeds for value in row if value is not None]
+    if not values:
+        return None
+    panel = Panel(
+        title,
+        "along",
+        last_epoch=max(epochs[-1] for epochs, _ in arms.values()),
+        low=0.0,
+        right=94.0 if len(arms) <= MOST_LABELS else 12.0,
+        values=value_axis(values, HEIGHT - BOTTOM, TOP),
+        members="layers",
+    )
+    for label, (epochs, arm) in reversed(list(arms.items())):
+        _draw(panel, label, arm, epochs, inks[label])
+    if len(arms) <= MOST_LABELS:
+        _name_ends(panel, {label: arm for label, (_, arm) in arms.items()}, inks)
+    return panel.drawing.markup()
 
 
 def _panel(

@@ -1,4 +1,4 @@
-"""All numbers as three tables: one row a run, one row an epoch, one row a length that a trained run was evaluated at."""
+"""All numbers as four tables: one row a run, an epoch, a length that was evaluated, a quantity that was measured."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.lengths import KEY as EVALUATIONS
+from semfocus.report.probed import KEY as PROBES
 from semfocus.studies.arms import arm_of
 from semfocus.studies.setting import flat
 
@@ -17,17 +18,22 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
-_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS)
+_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS, PROBES)
 
 
 def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
-    """Write `runs`, `curves` and `lengths` into the folder; return their paths."""
+    """Write `runs`, `curves`, `lengths` and `probes` into the folder; return their paths."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
     known = list(records)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    tables = {"runs": runs_table(known), "curves": curves_table(known), "lengths": lengths_table(known)}
+    tables = {
+        "runs": runs_table(known),
+        "curves": curves_table(known),
+        "lengths": lengths_table(known),
+        "probes": probes_table(known),
+    }
     for name, frame in tables.items():
         path, content = folder / f"{name}.{kind}", BytesIO()
         if kind == "csv":
@@ -68,6 +74,19 @@ def lengths_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     """One row a length at which a trained run was evaluated; empty unless a study did so."""
     rows = [{**_named(record), **row} for record in records for row in record.get(EVALUATIONS) or []]
     return _frame(rows, (*_NAMES, "length", "num", "epoch", "loss", "accuracy"))
+
+
+def probes_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """One row a quantity, layer, head and epoch, along training (`along`) or by `semfocus probe`; quantiles as columns."""
+    rows = []
+    for record in records:
+        for row in record.get(PROBES) or []:
+            plain = {key: value for key, value in row.items() if key not in ("quantiles", "quantities")}
+            quantiles = {f"q{percent}": value for percent, value in row["quantiles"].items()}
+            along = not str(row.get("quantities", "along")).startswith("all")
+            rows.append({**_named(record), **plain, "along": along, **quantiles})
+    first = ("epoch", "data", "samples", "along", "quantity", "layer", "head", "pattern", "counterfactual")
+    return _frame(rows, (*_NAMES, *first, "num", "mean", "null"))
 
 
 _NAMES = ("run", "task", "arm", "group", "seed")

@@ -1,7 +1,5 @@
 """The report as one HTML page that needs nothing but itself."""
 
-import base64
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,18 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
 from semfocus.report.overview import arm_groups, forest_lines, headline, how_judged, primary, scores
-from semfocus.report.palette import inks, stylesheet
+from semfocus.report.palette import inks
 from semfocus.report.robustness import sweep_lines, sweeps
-from semfocus.report.texts import listed, shortened, visible
+from semfocus.report.templating import environment, style_and_script
+from semfocus.report.texts import listed
 from semfocus.report.views import comparison_view
-from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.report.wording import UNKNOWN
 from semfocus.studies.arms import arm_of
 from semfocus.studies.tables import EXPLANATION
 from semfocus.studies.wording import p_value, percent
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
 
 TITLE = "Which attention learns faster?"
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_report(
@@ -72,17 +67,14 @@ def report_page(
     views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
     scored = scores(main)
     lines = forest_lines(main, chosen)
-    script = (_TEMPLATES / "script.js").read_text()
     return (
-        _environment()
+        environment()
         .get_template("page")
         .render(
             title=title,
             version=__version__,
             made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            style=Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen.values())),
-            script=Markup(script),
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **style_and_script(chosen.values()),
             num_runs=len(known),
             states=Counter(str(record.get("state")) for record in known),
             main=[views[id(each)] for each in main],
@@ -106,38 +98,6 @@ def report_page(
             targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
         )
     )
-
-
-def _environment() -> Environment:
-    """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
-
-    def harmless(value: Any) -> Any:
-        # a number and its percent sign stay on one line
-        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
-
-    sources = {name: (_TEMPLATES / f"{name}.html").read_text() for name in ("page", "comparison")}
-    from jinja2 import DictLoader
-
-    environment = Environment(
-        loader=DictLoader(sources),
-        autoescape=True,
-        finalize=harmless,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "short": shortened,
-        "percent": _accuracy,
-        "value": value_text,
-        "setting": setting_text,
-        "listed": listed,
-    }
-    return environment
-
-
-def _accuracy(share: float | None) -> str:
-    return UNKNOWN if share is None else percent(share)
 
 
 def _troubled(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str]]:

@@ -1,8 +1,9 @@
-"""The frame of a small figure with epochs (or lengths) to the right and a share upwards."""
+"""The frame of a small figure with epochs (or lengths) to the right and a share, or any value, upwards."""
 
-from semfocus.report.scales import Linear
+from semfocus.report.scales import Linear, Logarithmic
 from semfocus.report.svg import Drawing, Point
 from semfocus.report.texts import shortened
+from semfocus.report.value_axis import tick_text
 
 WIDTH, HEIGHT = 380.0, 262.0
 #: with more arms than this, names beside the lines would not fit; the legend names them
@@ -23,10 +24,14 @@ class Panel:
         high: float = 1.0,
         right: float = 12.0,
         unit: str = "epoch",
+        values: Linear | Logarithmic | None = None,
+        members: str = "seeds",
     ) -> None:
+        """`values`: an axis of any values instead of shares from `low` to `high`; `members`: what the thin lines are."""
         self.unit = unit
         self.x = Linear(0, max(1, last_epoch), LEFT, WIDTH - right)
-        self.y = Linear(low, high, HEIGHT - BOTTOM, TOP)
+        self.y: Linear | Logarithmic = values or Linear(low, high, HEIGHT - BOTTOM, TOP)
+        self.tick_text = _percent if values is None else tick_text
         self.drawing = Drawing(
             WIDTH,
             HEIGHT,
@@ -37,9 +42,11 @@ class Panel:
             data_last=max(1, last_epoch),
             data_y0=self.y.start,
             data_y1=self.y.end,
-            data_low=str(low),
-            data_high=str(high),
+            data_low=str(self.y.low),
+            data_high=str(self.y.high),
             data_unit=unit,
+            data_scale=None if values is None else "log" if isinstance(values, Logarithmic) else "value",
+            data_members=members,
         )
         self.drawing.add("text", title, css_class="panel-title", x=LEFT - 30, y=13.0)
         self._axes()
@@ -49,7 +56,7 @@ class Panel:
             y = self.y(value)
             self.drawing.add("line", css_class="grid", x1=self.x.start, x2=self.x.end, y1=y, y2=y)
             self.drawing.add(
-                "text", f"{100 * value:.0f}%", css_class="tick", x=LEFT - 5, y=y + 3.6, text_anchor="end"
+                "text", self.tick_text(value), css_class="tick", x=LEFT - 5, y=y + 3.6, text_anchor="end"
             )
         for value in self.x.ticks(5):
             x = self.x(value)
@@ -88,3 +95,7 @@ class Panel:
             "path", css_class=f"leader {css_class}", d=f"M{x:.1f} {y_line:.1f}L{x + 7:.1f} {y_text:.1f}"
         )
         self.drawing.add("text", shown, css_class=f"end-label {css_class}", x=x + 9, y=y_text + 3.5)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"

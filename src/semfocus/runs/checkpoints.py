@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import load, save
 from torch import Tensor
@@ -19,26 +21,33 @@ _MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state after an epoch: named groups of tensors ("model", "optimiser")."""
+    """The state after an epoch: named groups of tensors ("model", "optimiser").
+
+    `problems`: why it may not be the run's own state to the last bit; empty for what a run itself saves.
+    """
 
     epoch: int
     groups: dict[str, Tensors]
+    problems: tuple[str, ...] = ()
 
 
 class DamagedCheckpoint(Exception):
     """A checkpoint whose files are not what its manifest says."""
 
 
-def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int) -> None:
-    """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind."""
+def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int | None) -> None:
+    """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind (None: keep all)."""
     files, digests = {}, {}
     for group, tensors in checkpoint.groups.items():
         content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
         digests[f"{group}.safetensors"] = hashlib.sha256(content).hexdigest()
         files[f"{group}.safetensors"] = content
-    files[_MANIFEST] = seal({"epoch": checkpoint.epoch, "files": digests}).encode()
+    manifest: dict[str, Any] = {"epoch": checkpoint.epoch, "files": digests}
+    if checkpoint.problems:
+        manifest["problems"] = list(checkpoint.problems)
+    files[_MANIFEST] = seal(manifest).encode()
     write_generation(parent / f"{kind}-{checkpoint.epoch:06d}", files)
-    for old in _generations(parent, kind)[keep:]:
+    for old in [] if keep is None else _generations(parent, kind)[keep:]:
         shutil.rmtree(old)
 
 
@@ -71,6 +80,28 @@ def load_newest(parent: Path, kind: str) -> tuple[Checkpoint | None, list[str]]:
     return None, problems
 
 
+def load_epoch(parent: Path, epoch: int, kinds: Sequence[str]) -> tuple[Checkpoint | None, list[str]]:
+    """The state after one epoch, of the first kind that has it undamaged, and what was wrong with the others."""
+    problems: list[str] = []
+    for path in (parent / f"{kind}-{epoch:06d}" for kind in kinds):
+        if path.is_dir():
+            try:
+                return load_checkpoint(path), problems
+            except DamagedCheckpoint as error:
+                problems.append(str(error))
+    return None, problems
+
+
+def load_latest_before(parent: Path, epoch: int, kinds: Sequence[str]) -> Checkpoint | None:
+    """The undamaged state of these kinds that comes next before an epoch."""
+    known = {_epoch_of(path) for kind in kinds for path in _generations(parent, kind)}
+    for earlier in sorted((each for each in known if each < epoch), reverse=True):
+        found, _ = load_epoch(parent, earlier, kinds)
+        if found is not None:
+            return found
+    return None
+
+
 def load_checkpoint(path: Path) -> Checkpoint:
     """Verify every byte against the manifest before reading it as safetensors; nothing is ever unpickled."""
     try:
@@ -83,7 +114,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
             groups[name.removesuffix(".safetensors")] = load(content)
     except (OSError, ValueError, KeyError) as error:
         raise DamagedCheckpoint(f"{path.name}: {type(error).__name__}: {error}") from None
-    return Checkpoint(manifest["epoch"], groups)
+    return Checkpoint(manifest["epoch"], groups, tuple(manifest.get("problems", ())))
 
 
 def _generations(parent: Path, kind: str) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from semfocus.durable import sync_directory, write_durably
 from semfocus.runs.journal import Event, append, read_journal
-from semfocus.runs.shape import problem_of_record
+from semfocus.runs.shape import are_probe_rows, problem_of_record
 
 FINAL_STATES = ("done", "diverged")
 
@@ -25,7 +25,7 @@ class DamagedRun(Exception):
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -123,6 +123,18 @@ class RunDirectory:
     def write_evaluations(self, rows: list[dict[str, Any]]) -> None:
         self._write_json("evaluations.json", {"rows": rows})
 
+    def probes(self) -> list[dict[str, Any]]:
+        """What was measured inside the model; see studies/probing.py."""
+        if not (self.path / "probes.json").exists():
+            return []
+        rows: Any = self._read_json("probes.json").get("rows")
+        if not are_probe_rows(rows):
+            raise DamagedRun(f"{self.path / 'probes.json'} is damaged: not a list of probe rows")
+        return list(rows)
+
+    def write_probes(self, rows: list[dict[str, Any]]) -> None:
+        self._write_json("probes.json", {"rows": rows})
+
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
             values = json.loads((self.path / name).read_text())
@@ -139,10 +151,23 @@ class RunDirectory:
 
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:
     """The epochs that count: an attempt that resumed after epoch e replaces what earlier ones said of later epochs."""
-    rows: list[dict[str, Any]] = []
+    return [
+        {key: value for key, value in event.items() if key != "event"}
+        for event in _that_count(events, "epoch")
+    ]
+
+
+def probe_rows_of(events: list[Event]) -> list[dict[str, Any]]:
+    """What was measured along training, by the same rule; of an epoch measured twice, the later rows."""
+    by_epoch = {event["epoch"]: event["rows"] for event in _that_count(events, "probe")}
+    return [{**row, "epoch": epoch} for epoch, rows in sorted(by_epoch.items()) for row in rows]
+
+
+def _that_count(events: list[Event], kind: str) -> list[Event]:
+    found: list[Event] = []
     for event in events:
         if event["event"] == "attempt":
-            rows = [row for row in rows if row["epoch"] <= event["resumed_after"]]
-        elif event["event"] == "epoch":
-            rows.append({key: value for key, value in event.items() if key != "event"})
-    return rows
+            found = [each for each in found if each["epoch"] <= event["resumed_after"]]
+        elif event["event"] == kind:
+            found.append(event)
+    return found

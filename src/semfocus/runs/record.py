@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows
+from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of
 from semfocus.runs.journal import CorruptJournal
 from semfocus.runs.shape import problem_of_spec
 
@@ -13,7 +13,9 @@ from semfocus.runs.shape import problem_of_spec
 TARGET_ACCURACY = 0.95
 
 Record = dict[str, Any]
-_NOT_THE_RESULT = ("environment", "attempts", "problems", "run")
+_NOT_THE_RESULT = ("environment", "attempts", "problems", "run", "probes")
+#: events that a run goes through without changing its state
+_ON_THE_WAY = ("epoch", "probe")
 
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def read_record(directory: RunDirectory) -> Record:
     except (DamagedRun, CorruptJournal, OSError) as error:
         return {"run": directory.name, "spec": {}, "state": "corrupt", "reason": str(error)}
     rows = epoch_rows(events)
-    ended = next((event for event in reversed(events) if event["event"] != "epoch"), None)
+    ended = next((event for event in reversed(events) if event["event"] not in _ON_THE_WAY), None)
     state = {"failed": "failed", "interrupted": "interrupted"}.get(
         ended["event"] if ended else "", "unfinished"
     )
@@ -64,6 +66,7 @@ def read_record(directory: RunDirectory) -> Record:
         "reason": ended.get("reason") if ended else None,
         "curve": as_columns(rows),
         "summary": summarise(rows),
+        "probes": probe_rows_of(events),
     }
 
 

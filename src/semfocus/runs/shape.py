@@ -5,6 +5,15 @@ from typing import Any
 
 _SPEC = {"task": str, "pattern": str, "seed": int, "model": dict, "training": dict}
 _RECORD = {"run": str, "state": str, "spec": dict, "curve": dict}
+_PROBE = {
+    "quantity": str,
+    "pattern": str,
+    "counterfactual": bool,
+    "epoch": int,
+    "data": str,
+    "samples": int,
+    "quantiles": dict,
+}
 _NUMBERS = (
     *("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "held_out_loss"),
     *("train_seconds", "evaluation_seconds"),
@@ -26,7 +35,19 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
         problem = problem_of_spec(record["spec"]) or _problem_of_curve(record["curve"])
     if problem is None and not isinstance(record.get("summary", {}), dict):
         problem = "summary is not a dict"
+    if problem is None and not are_probe_rows(record.get("probes", [])):
+        problem = "probes is not a list of probe rows"
     return problem
+
+
+def are_probe_rows(rows: object) -> bool:
+    """Whether these can be rows of measurements: what every reader uses is there and of its kind."""
+    return isinstance(rows, list) and all(
+        isinstance(row, dict)
+        and all(isinstance(row.get(key), kind) for key, kind in _PROBE.items())
+        and all(row.get(key) is None or isinstance(row[key], int) for key in ("layer", "head"))
+        for row in rows
+    )
 
 
 def _problem(values: dict[str, Any], kinds: Mapping[str, type], prefix: str = "") -> str | None:

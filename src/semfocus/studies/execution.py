@@ -29,6 +29,7 @@ def run_study(
     recipe_file: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 10.0,
     log: Literal["tensorboard"] | None = None,
+    probe_every: int | None = None,
 ) -> list[Record]:
     """The records of all specs, in their order.
 
@@ -36,11 +37,17 @@ def run_study(
     then its record has the state `failed`, and the others go on. Several processes may work on one store at once:
     they share the runs. Attempts are counted by each call for itself: a later call, or another process on the same
     store, tries a failed run again, as often as it may. After Ctrl-C, or on a full disk, the same call continues.
+    `probe_every` notes what is measured inside the models along training; results do not depend on it.
     """
     from semfocus.training.device import resolve_device
 
     at = store if isinstance(store, Store) else open_store(store)
-    for name, value in (("workers", workers), ("threads", threads), ("attempts", attempts)):
+    for name, value in (
+        ("workers", workers),
+        ("threads", threads),
+        ("attempts", attempts),
+        ("probe_every", probe_every),
+    ):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     _check_recipes(specs, executor, recipe_file)
@@ -53,6 +60,7 @@ def run_study(
         threads=threads,
         checkpoint_seconds=checkpoint_seconds,
         recipe_file=None if recipe_file is None else str(Path(recipe_file).absolute()),
+        probe_every=probe_every,
     )
     at.path.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(specs, at, options, attempts, watchers)

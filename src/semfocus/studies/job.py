@@ -26,6 +26,8 @@ class Job:
     threads: int
     checkpoint_seconds: float
     recipe_file: str | None
+    #: measure inside the model every so many epochs; see along_training.py
+    probe_every: int | None = None
 
 
 def perform(job: Job, tell: Tell, observers: Sequence[Observer] = ()) -> None:
@@ -39,7 +41,7 @@ def perform(job: Job, tell: Tell, observers: Sequence[Observer] = ()) -> None:
         run(
             spec,
             Store(Path(job.store)),
-            observers=[Teller(tell), *observers],
+            observers=[*_probing(job), Teller(tell), *observers],
             device=job.device,
             threads=job.threads,
             checkpoint_seconds=job.checkpoint_seconds,
@@ -52,6 +54,15 @@ def perform(job: Job, tell: Tell, observers: Sequence[Observer] = ()) -> None:
         tell(failure(error, again=True))
     else:
         tell({"event": "ended"})
+
+
+def _probing(job: Job) -> list[Observer]:
+    """Before the others: a message that an epoch has ended may be the end of this process, and its rows must be there."""
+    if job.probe_every is None:
+        return []
+    from semfocus.studies.along_training import ProbeObserver
+
+    return [ProbeObserver(job.probe_every)]
 
 
 def spec_of(job: Job) -> RunSpec:

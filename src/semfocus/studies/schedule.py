@@ -31,6 +31,7 @@ class JobOptions:
     threads: int
     checkpoint_seconds: float
     recipe_file: str | None
+    probe_every: int | None = None
 
 
 class Schedule:

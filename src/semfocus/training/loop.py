@@ -39,9 +39,7 @@ def train(
     keep_freed_memory()
     for epoch in range(first_epoch, settings.epochs + 1):
         started = perf_counter()
-        rate = set_learning_rate(optimiser, settings, epoch)
-        if epoch > 0:
-            _train_epoch(model, optimiser, data, settings, seed, epoch, observers)
+        rate = train_epoch(model, optimiser, data, settings, seed, epoch, observers)
         trained = perf_counter()
         train_set = evaluate(model, data.train, seed, epoch)
         held_out = evaluate(model, data.held_out, seed, epoch)
@@ -68,15 +66,19 @@ def reached_stop(settings: TrainingSettings, train_accuracy: float) -> bool:
     return settings.stop_at is not None and train_accuracy >= settings.stop_at
 
 
-def _train_epoch(
+def train_epoch(
     model: Classifier,
     optimiser: torch.optim.Optimizer,
     data: Dataset,
     settings: TrainingSettings,
     seed: int,
     epoch: int,
-    observers: Sequence[Observer],
-) -> None:
+    observers: Sequence[Observer] = (),
+) -> float:
+    """From the state after the epoch before to that after this one; its learning rate. In epoch 0 nothing is trained."""
+    rate = set_learning_rate(optimiser, settings, epoch)
+    if epoch == 0:
+        return rate
     model.train()
     device = data.train.tokens.device
     padding = padding_of(data.train)
@@ -90,6 +92,7 @@ def _train_epoch(
             raise Diverged(f"{error} in epoch {epoch}, batch {index + 1}") from None
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
+    return rate
 
 
 def training_step(

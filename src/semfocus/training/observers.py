@@ -1,6 +1,12 @@
 """What the training loop tells those who watch it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from semfocus.model import Classifier
+    from semfocus.runs import RunDirectory, RunSpec
+    from semfocus.tasks import Dataset
 
 
 @dataclass(frozen=True)
@@ -17,8 +23,21 @@ class EpochResult:
     evaluation_seconds: float
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What a run computes with, for those who measure; `directory` is owned by the process that trains."""
+
+    spec: "RunSpec"
+    directory: "RunDirectory"
+    model: "Classifier"
+    data: "Dataset"
+
+
 class Observer:
     """Override what you want to hear; everything else is silence."""
+
+    def prepared(self, attempt: Attempt) -> None:
+        """Model and data are there, restored from a checkpoint or new. Whoever measures must change nothing."""
 
     def run_started(self, first_epoch: int, last_epoch: int) -> None:
         """Training is about to begin at `first_epoch`."""

@@ -8,13 +8,13 @@ import torch
 from semfocus.model import Classifier, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
-from semfocus.runs.directory import epoch_rows
+from semfocus.runs.directory import epoch_rows, probe_rows_of
 from semfocus.runs.record import Record, as_columns, summarise
 from semfocus.tasks import Dataset, Length, draw_dataset
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.environment import describe_environment
 from semfocus.training.loop import Diverged, reached_stop, train
-from semfocus.training.observers import Observer
+from semfocus.training.observers import Attempt, Observer
 from semfocus.training.optimiser import build_optimiser, restore_optimiser
 from semfocus.training.persistence import CheckpointKeeper, JournalKeeper
 
@@ -97,11 +97,12 @@ def _attempt(
     )
     watchers = [JournalKeeper(directory), keeper, *observers]
     state, reason = "done", None
+    on_device = Dataset(data.train.to(device), data.held_out.to(device), data.overlap)
     for observer in observers:
+        observer.prepared(Attempt(spec, directory, model, on_device))
         observer.run_started(resumed_after + 1, spec.training.epochs)
     try:
         if not (rows and reached_stop(spec.training, rows[-1]["train_accuracy"])):
-            on_device = Dataset(data.train.to(device), data.held_out.to(device), data.overlap)
             train(model, optimiser, on_device, spec.training, spec.seed, resumed_after + 1, watchers)
     except Diverged as error:
         state, reason = "diverged", str(error)
@@ -156,6 +157,7 @@ def _record(
         "attempts": len(attempts),
         "problems": [problem for event in attempts for problem in event["problems"]],
         "environment": environment,
+        "probes": probe_rows_of(events),
     }
 
 

@@ -8,7 +8,7 @@ import torch
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import RunDirectory, RunSpec
-from semfocus.runs.checkpoints import load_newest
+from semfocus.runs.checkpoints import Checkpoint, load_newest
 from semfocus.tasks import FileTask, Samples, checked_length, read_samples
 from semfocus.training.evaluation import Evaluation, evaluate
 from semfocus.training.runner import build_model
@@ -21,6 +21,8 @@ class TrainedRun:
     spec: RunSpec
     model: Classifier
     epoch: int
+    #: why the weights may not be those of the run to the last bit; see replay.py
+    problems: tuple[str, ...] = ()
 
     def at_length(self, length: int, num: int) -> Evaluation:
         """`num` new samples of one length, the same for every run with this seed."""
@@ -52,8 +54,19 @@ def load_run(
         why = f": {'; '.join(problems)}" if problems else ""
         raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint{why}")
     model = build_model(spec)
-    model.load_state_dict(loaded.groups["model"])
+    load_weights(model, loaded, directory.name)
     return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
+
+
+def load_weights(model: Classifier, checkpoint: Checkpoint, run: str) -> None:
+    """Put the weights of a checkpoint into the run's model; ValueError if they are another model's."""
+    try:
+        model.load_state_dict(checkpoint.groups.get("model", {}))
+    except RuntimeError as error:
+        first = str(error).splitlines()[1:2] or [str(error)]
+        raise ValueError(
+            f"the checkpoint of epoch {checkpoint.epoch} is not of run {run}, but of another model: {first[0].strip()}"
+        ) from None
 
 
 def lengths_between(spec: RunSpec, low: int, high: int, points: int) -> list[int]:

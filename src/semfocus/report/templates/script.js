@@ -71,8 +71,12 @@
     }
     for (const panel of scope.querySelectorAll(".panel")) {
       const { x0, x1, last, y0, y1, low, high } = Object.fromEntries(Object.entries(panel.dataset).map(([key, value]) => [key, +value]));
-      const share = (y) => low + (high - low) * (y - y0) / (y1 - y0);
-      const percent = (y) => `${(100 * share(y)).toFixed(1)}%`;
+      const part = (y) => (y - y0) / (y1 - y0);
+      const scales = {
+        value: (y) => (low + (high - low) * part(y)).toPrecision(3),
+        log: (y) => (low * (high / low) ** part(y)).toPrecision(3),
+      };
+      const written = scales[panel.dataset.scale] || ((y) => `${(100 * (low + (high - low) * part(y))).toFixed(1)}%`);
       const cursor = document.createElementNS(panel.namespaceURI, "line");
       cursor.setAttribute("class", "cursor");
       cursor.setAttribute("y1", y1);
@@ -96,9 +100,9 @@
         if (pinned !== null) nearest = found.find((each) => each.arm.dataset.arm === pinned) || nearest;
         highlight(scope, nearest.arm.dataset.arm);
         const short = (text) => (text.length > 28 ? `${text.slice(0, 27)}…` : text);
-        const lines = found.map((each) => `${each === nearest ? "▸ " : ""}${percent(each.y)}  ${short(each.arm.dataset.name)}`);
+        const lines = found.map((each) => `${each === nearest ? "▸ " : ""}${written(each.y)}  ${short(each.arm.dataset.name)}`);
         const seeds = [...nearest.arm.querySelectorAll(".seed")].map((seed) => heightAt(seed, x)).filter((y) => y !== null).sort((a, b) => a - b);
-        const each = seeds.length ? `\nits seeds: ${seeds.map(percent).join(" ")}` : "";
+        const each = seeds.length ? `\nits ${panel.dataset.members}: ${seeds.map(written).join(" ")}` : "";
         show(`${panel.dataset.unit} ${epoch}\n${lines.join("\n")}${each}`, event);
       });
     }

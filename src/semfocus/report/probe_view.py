@@ -1,0 +1,128 @@
+"""What the page of probes needs of its runs, with its figures drawn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from semfocus.report.curve_figure import along_figure, curve_figure
+from semfocus.report.layer_figure import layer_figure, slots_of
+from semfocus.report.map_figure import map_figure
+from semfocus.report.palette import Ink
+from semfocus.report.probed import Probed, ProbedRun, Quantity, Row
+from semfocus.report.questions import QUESTIONS, question_of
+from semfocus.report.sampling import Sampled, Values, with_quartiles
+
+PART_NAMES = {"train": "training data", "held_out": "held-out data"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One quantity: the question, the figure, how to read it."""
+
+    asks: str
+    unit: str
+    figure: Markup
+    reading: str
+    #: whether the question is one of the catalogue, not made up of the quantity's name
+    is_known: bool
+
+
+def series_groups(labels: Mapping[str, str], runs: Sequence[ProbedRun]) -> dict[str, str]:
+    """Every run, and after it every other pattern on its scores, with the group that decides its hue."""
+    from semfocus.studies.arms import arm_of
+
+    found = {}
+    for (label, group), run in zip(labels.items(), runs, strict=True):
+        found[label] = group
+        for pattern in _counterfactuals(run):
+            found[as_if(label, pattern)] = arm_of({"pattern": pattern}).group
+    return found
+
+
+def as_if(label: str, pattern: str) -> str:
+    """`full as top_k(5)`: the scores of the one, the selection of the other."""
+    return f"{label} as {pattern}"
+
+
+def _counterfactuals(run: ProbedRun) -> list[str]:
+    return list(dict.fromkeys(row["pattern"] for row in run.rows if row["counterfactual"]))
+
+
+def answers(probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str, Ink]) -> list[Answer]:
+    """A figure for each quantity that any run has on this part of its data, questions of the catalogue first."""
+    named = {row["quantity"] for run in probed.runs for row in run.rows if row["data"] == part}
+    order = [
+        *(each for each in QUESTIONS if each in named),
+        *(each for each in probed.quantities if each in named),
+    ]
+    found = []
+    for name in dict.fromkeys([*order, *sorted(named)]):
+        series: dict[str, list[Row]] = {}
+        for label, run in zip(labels, probed.runs, strict=True):
+            own = [row for row in run.rows if (row["quantity"], row["data"]) == (name, part)]
+            for row in own:
+                key = as_if(label, row["pattern"]) if row["counterfactual"] else label
+                series.setdefault(key, []).append(row)
+        quantity = probed.quantities.get(name) or Quantity(name, "")
+        question = question_of(name, quantity.meaning)
+        figure = layer_figure(question.asks, series, inks)
+        if figure is not None:
+            found.append(Answer(question.asks, quantity.unit, figure, question.reading, name in QUESTIONS))
+    return found
+
+
+def along_panels(
+    probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str, Ink], target: float
+) -> list[Markup]:
+    """Accuracy, and beside it every quantity that was measured along training."""
+    there = {label: run for label, run in zip(labels, probed.runs, strict=True) if run.along}
+    names = list(dict.fromkeys(row["quantity"] for run in there.values() for row in run.along))
+    records = {label: [run.record] for label, run in there.items()}
+    titles = (("Training accuracy", "train_accuracy"), ("Held-out accuracy", "held_out_accuracy"))
+    figures = [curve_figure(title, records, column, inks, target) for title, column in titles if there]
+    for name in names:
+        arms = {}
+        for label, run in there.items():
+            own = [row for row in run.along if (row["quantity"], row["data"]) == (name, part)]
+            if own:
+                arms[label] = _over_epochs(own)
+        unit = probed.quantities[name].unit if name in probed.quantities else ""
+        title = name.replace("_", " ") + (f" ({unit})" if unit else "")
+        figures.append(along_figure(title, arms, inks) if arms else None)
+    return [figure for figure in figures if figure is not None]
+
+
+def _over_epochs(rows: Sequence[Row]) -> tuple[list[int], Sampled]:
+    """The medians of every layer and head, epoch by epoch."""
+    epochs = sorted({row["epoch"] for row in rows})
+    by_epoch = {epoch: slots_of([row for row in rows if row["epoch"] == epoch]) for epoch in epochs}
+    slots = dict.fromkeys(slot for found in by_epoch.values() for slot in found)
+    lines: list[tuple[object, Values]] = [
+        (
+            str(slot),
+            [
+                by_epoch[epoch][slot]["quantiles"].get("50") if slot in by_epoch[epoch] else None
+                for epoch in epochs
+            ],
+        )
+        for slot in slots
+    ]
+    return epochs, with_quartiles(lines)
+
+
+def map_rows(probed: Probed, labels: Sequence[str], inks: Mapping[str, Ink]) -> list[list[Markup]]:
+    """Maps of one layer and head beside each other, one for each run; of a single run all in one row."""
+    there = [(label, run.maps) for label, run in zip(labels, probed.runs, strict=True) if run.maps]
+    places = sorted({(each["layer"], each["head"]) for _, maps in there for each in maps["maps"]})
+    rows = []
+    for place in places:
+        row = []
+        for label, maps in there:
+            for each in maps["maps"]:
+                if (each["layer"], each["head"]) == place:
+                    head = f", head {each['head'] + 1}" if maps["num_heads"] > 1 else ""
+                    title = f"layer {each['layer'] + 1}{head}: {label}"
+                    row.append(map_figure(title, each, maps, inks[label].css_class))
+        rows.append(row)
+    return [[figure for row in rows for figure in row]] if len(there) == 1 else rows

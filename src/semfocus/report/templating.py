@@ -1,0 +1,56 @@
+"""The templates of the pages, their style and their script; everything that a template prints is escaped."""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from semfocus.report.palette import Ink, stylesheet
+from semfocus.report.texts import listed, shortened, visible
+from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.studies.wording import percent
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment() -> Environment:
+    """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
+
+    def harmless(value: Any) -> Any:
+        # a number and its percent sign stay on one line
+        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+
+    found = Environment(
+        loader=DictLoader({path.stem: path.read_text() for path in _TEMPLATES.glob("*.html")}),
+        autoescape=True,
+        finalize=harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "short": shortened,
+        "percent": _accuracy,
+        "value": value_text,
+        "setting": setting_text,
+        "listed": listed,
+    }
+    return found
+
+
+def style_and_script(chosen: Iterable[Ink]) -> dict[str, Any]:
+    """What every page carries in itself; its policy names the digest of the script, so that no other one runs."""
+    script = (_TEMPLATES / "script.js").read_text()
+    return {
+        "style": Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen)),
+        "script": Markup(script),
+        "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }
+
+
+def _accuracy(share: float | None) -> str:
+    return UNKNOWN if share is None else percent(share)

@@ -1,0 +1,163 @@
+"""The page of probes: every number has its place, nothing a user names becomes markup."""
+
+from typing import Any
+
+import pytest
+
+from semfocus.report.layer_figure import layer_figure, slots_of
+from semfocus.report.map_figure import _levels, _outline
+from semfocus.report.palette import inks
+from semfocus.report.probe_page import probe_page, write_probe_page
+from semfocus.report.probe_view import series_groups
+from semfocus.report.probed import Probed, ProbedRun, Quantity, run_labels
+from semfocus.report.value_axis import value_axis
+from tests.report.made_up import record_of, spec_of
+from tests.report.pages import Page
+from tests.report.test_hostile import HOSTILE
+
+PERCENTS = ("0", "5", "10", "25", "50", "75", "90", "95", "100")
+
+
+def row(
+    quantity: str = "dispersion", layer: int | None = 0, middle: float | None = 2.0, **more: Any
+) -> dict[str, Any]:
+    spread = dict(zip(PERCENTS, (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 4, 9), strict=True))
+    values = {each: None if middle is None else middle * factor for each, factor in spread.items()}
+    return {
+        **{"quantity": quantity, "layer": layer, "head": None if layer is None else 0, "pattern": "full"},
+        **{"counterfactual": False, "num": 10, "num_infinite": 0, "num_missing": 0, "null": 1.5},
+        **{"mean": middle, "quantiles": values, "epoch": 20, "data": "held_out", "samples": 64, **more},
+    }
+
+
+def maps_of(symbol: str = "0") -> dict[str, Any]:
+    half = [[0.5, 0.5], [1.0, 0.0]]
+    one = {"layer": 0, "head": 0, "weights": half, "kept": [[1, 1], [1, 0]]}
+    return {
+        **{
+            "data": "held_out",
+            "sequence": 0,
+            "symbols": [symbol, "1"],
+            "relevant": [True, False],
+            "label": symbol,
+        },
+        **{"predicted": "1", "block": 1, "num_heads": 1, "left_out": 0, "maps": [one]},
+    }
+
+
+def probed(name: str = "harmless", pattern: str = "top_k(5)") -> Probed:
+    runs = []
+    for each, middle in (("full", 30), (pattern, 10)):
+        record = record_of(spec_of(name, each, 1, training__length=16), middle=middle)
+        rows = [
+            row(layer=layer, middle=layer + 1.0, data=data)
+            for layer in (0, 1)
+            for data in ("held_out", "train")
+        ]
+        rows += [row(pattern=pattern, counterfactual=True), row("own_" + name, pattern=name)]
+        rows.append(row("separation", middle=None, problems=[name]))
+        along = [row(layer=layer, epoch=epoch) for layer in (0, 1) for epoch in (0, 10, 20)]
+        runs.append(ProbedRun(record, 20, rows, along, maps_of(name)))
+    return Probed(runs, {"dispersion": Quantity("dispersion", name, name, "query")}, f"semfocus probe {name}")
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(probe_page(probed()))
+
+
+def test_the_page_is_whole_and_asks_its_questions(page: Page) -> None:
+    assert page.problems == []
+    for text in (
+        "What happens inside these models?",
+        "How far apart are the scores",
+        "Where does each query look?",
+        "full as top_k(5)",
+        "What comes first",
+        "held-out sequence 0, label harmless, answer 1 (wrong)",
+        "layer 1: top_k(5)",
+    ):
+        assert text in page.text, text
+    assert "How clear is the cut" not in page.text, "a quantity without any value has no figure"
+    kinds = [value for tag, name, value in page.values if (tag, name) == ("svg", "class")]
+    assert sum(kind.startswith("map ") for kind in kinds) == 2
+    assert sum(kind.startswith("panel ") for kind in kinds) == 3
+    assert kinds.count("layers") == 3, (
+        "dispersion on both parts of the data, and the quantity of unknown name"
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_nothing_a_user_names_becomes_markup(page: Page, text: str) -> None:
+    hostile = Page(probe_page(probed(text)))
+    assert hostile.problems == []
+    assert hostile.tags == page.tags
+    assert Page(probe_page(probed(pattern=f"my{text}"), title=text)).problems == []
+
+
+def test_it_needs_nothing_but_itself(tmp_path) -> None:
+    text = write_probe_page(probed(), tmp_path / "new" / "page.html").read_text()
+    found = Page(text)
+    assert not [
+        value for _, name, value in found.values if name in ("src", "href") and not value.startswith("#")
+    ]
+    assert "default-src 'none'" in text
+
+
+def test_a_page_of_rows_alone() -> None:
+    whole = probed()
+    bare = Probed([ProbedRun(each.record, each.epoch, each.rows) for each in whole.runs])
+    found = Page(probe_page(bare))
+    assert found.problems == []
+    assert "Where does each query look" not in found.text
+    assert "What comes first" not in found.text
+
+
+def test_runs_are_named_by_what_tells_them_apart() -> None:
+    def named(*changes: dict[str, Any]) -> list[str]:
+        base = {"task": "parity", "pattern": "full", "seed": 1, "epoch": 3}
+        runs = []
+        for each in changes:
+            values = base | each
+            record = record_of(spec_of(values["task"], values["pattern"], values["seed"]), middle=10)
+            runs.append(ProbedRun(record, values["epoch"], []))
+        return list(run_labels(runs))
+
+    assert named({}, {"pattern": "top_k(5)"}) == ["full", "top_k(5)"]
+    assert named({}, {"seed": 2}) == ["full, seed 1", "full, seed 2"]
+    assert named({}, {"epoch": 0}) == ["full, epoch 3", "full, epoch 0"]
+    assert named({}, {}) == ["full (1)", "full (2)"]
+
+
+def test_the_hue_of_a_pattern_on_other_scores_is_that_of_its_group() -> None:
+    runs = probed().runs
+    groups = series_groups(run_labels(runs), runs)
+    assert groups["full as top_k(5)"] == groups["top_k(5)"] == "input-dependent"
+
+
+def test_layers_stand_before_all_layers_together() -> None:
+    rows = [row(layer=None, middle=9.0), row(layer=1), row(layer=0)]
+    assert list(slots_of(rows)) == [(0, 0), (1, 0)]
+    assert list(slots_of(rows[:1])) == [(None, None)]
+
+
+def test_a_figure_says_what_was_left_out() -> None:
+    figure = layer_figure("?", {"full": [row(num_infinite=3, num_missing=2)]}, inks({"full": "baseline"}))
+    assert figure is not None
+    assert "3 infinite and 2 missing values left out" in figure
+    assert "median 2, quartiles 1 to 4" in figure
+    assert layer_figure("?", {"full": [row(middle=None)]}, inks({"full": "baseline"})) is None
+
+
+def test_axes_have_room_for_every_value() -> None:
+    assert value_axis([0.0, 2.0], 100, 0)(0.0) == 100
+    assert 0 < value_axis([-3.0, 2.0], 100, 0)(-3.0) < 100
+    decades = value_axis([0.001, 10.0], 100, 0)
+    assert decades(0.1) == pytest.approx(50, abs=1)
+    assert value_axis([0.0, 0.0], 100, 0)(0.0) == 100
+
+
+def test_cells_and_outlines_by_hand() -> None:
+    assert _levels([[0.0, 1.0], [1.0, 1.0]]) == {14: ["M1 0h1v1h-1z", "M0 1h2v1h-2z"]}
+    assert _levels([[0.25]]) == {7: ["M0 0h1v1h-1z"]}
+    assert sorted(_outline([[1, 0], [0, 0]]).split("M")) == ["", "0 0h1", "0 0v1", "0 1h1", "1 0v1"]
