@@ -1,0 +1,1 @@
+"""Probes: what is measured inside and around a model."""
