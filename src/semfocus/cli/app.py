@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from semfocus import __version__
-from semfocus.cli import claims, doctor, evaluate, export, report, status, study, tasks, train
+from semfocus.cli import claims, doctor, evaluate, export, landscape, report, status, study, tasks, train
 
 app = typer.Typer(
     name="semfocus",
@@ -18,6 +18,7 @@ app.command("study")(study.study)
 app.command("status")(status.status)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("landscape")(landscape.landscape)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("claims")(claims.claims)

@@ -57,8 +57,10 @@ def extreme_eigenvalues(
             image = image - known.T @ (known @ image)
         rest = float(image.norm())
         values, vectors = _tridiagonal(diagonal, beside)
-        residuals = rest * vectors[-1].abs()
         scale = float(values.abs().max())
+        # What follows from theory may be far below what rounding allows.
+        rounding = len(diagonal) * torch.finfo(torch.float64).eps * scale
+        residuals = (rest * vectors[-1].abs()).clamp(min=rounding)
         exhausted = rest <= 1e-12 * scale or len(diagonal) == size
         wanted = torch.cat([residuals[:count], residuals[-count:]])
         done = len(diagonal) >= min(2 * count, size) and bool((wanted <= TOLERANCE * scale).all())
