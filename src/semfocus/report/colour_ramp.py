@@ -30,13 +30,13 @@ class ColourRamp:
             low, high = self.low, self.high
         return min(1.0, max(0.0, (value - low) / (high - low)))
 
-    def ticks(self, most: int = 7) -> list[float]:
+    def ticks(self, most: int = 10) -> list[float]:
         """Round values on the scale, for the legend and the contour lines."""
         if self.high <= self.low:
             return [self.low]
         if not self.logarithmic:
             return Linear(self.low, self.high, 0, 1).ticks(most)
-        return Logarithmic(self.low, self.high, 0, 1).ticks(most + 3)
+        return Logarithmic(self.low, self.high, 0, 1).ticks(most)
 
 
 def colour(share: float) -> str:

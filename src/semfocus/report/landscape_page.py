@@ -41,6 +41,7 @@ def write_landscape_page(landscapes: Sequence["Landscape"], path: str | os.PathL
 
 def landscape_page(landscapes: Sequence["Landscape"]) -> str:
     """The page as text, which needs nothing but itself."""
+    landscapes = sorted(landscapes, key=_place_on_the_page)
     arms = [arm_of(each.run_spec) for each in landscapes]
     order = sorted({(GROUPS.index(arm.group), arm.label, arm.group) for arm in arms})
     chosen = inks({label: group for _, label, group in order})
@@ -75,6 +76,12 @@ def landscape_page(landscapes: Sequence["Landscape"]) -> str:
             not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
         )
     )
+
+
+def _place_on_the_page(landscape: "Landscape") -> tuple[str, int, str, int, int]:
+    """Task by task, the baseline first."""
+    spec, arm = landscape.run_spec, arm_of(landscape.run_spec)
+    return str(spec["task"]), GROUPS.index(arm.group), arm.label, spec["seed"], landscape.epoch
 
 
 def run_names(landscapes: Sequence["Landscape"]) -> list[str]:

@@ -15,7 +15,7 @@
   const drawn = [];
 
   const project = (width, height) => {
-    const { turn, tilt } = view, size = Math.min(width, height * 1.25) * 0.28;
+    const { turn, tilt } = view, size = Math.min(width, height * 1.25) * 0.3;
     const c = Math.cos(turn), s = Math.sin(turn), ct = Math.cos(tilt), st = Math.sin(tilt);
     return (x, y, z) => {
       const right = x * c - y * s, back = x * s + y * c, up = 1.15 * (z - 0.5);
