@@ -7,13 +7,13 @@ turns in one process with one thread, at the paper's model and length, on part o
 from collections.abc import Sequence
 
 import torch
-from timing import benchmark_parser, interleaved, print_claim, print_table, started
 
 from semfocus.probes.directions import direction_pair
 from semfocus.probes.loss_grid import grid_axis, losses_along_row
 from semfocus.runs import RunSpec
 from semfocus.studies.landscape.model_loss import ModelLoss, samples_of
 from semfocus.training import build_model
+from timing import benchmark_parser, interleaved, print_claim, print_table, started
 
 PATTERNS = ("full", "top_k(5)", "banded(5)")
 MOST = 1.15

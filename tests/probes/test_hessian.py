@@ -69,11 +69,15 @@ def test_a_quadratic_gives_its_eigenvalues() -> None:
 
 
 def test_a_linear_loss_has_no_curvature() -> None:
-    product = hessian_product(lambda: [lambda p: 3 * p["w"].sum()], {"w": torch.ones(3), "unused": torch.ones(2)})
+    product = hessian_product(
+        lambda: [lambda p: 3 * p["w"].sum()], {"w": torch.ones(3), "unused": torch.ones(2)}
+    )
     assert product(torch.ones(5, dtype=torch.float64)).tolist() == [0.0] * 5
 
 
-@pytest.mark.parametrize("pattern", ["full", "top_k(3)", "banded(3)", "block_local(3)+G1", "random(3,fixed)", "top_p(0.8)"])
+@pytest.mark.parametrize(
+    "pattern", ["full", "top_k(3)", "banded(3)", "block_local(3)+G1", "random(3,fixed)", "top_p(0.8)"]
+)
 @pytest.mark.parametrize(("projections", "norm", "heads"), [("separate", "pre", 2), ("joint", "post", 1)])
 def test_products_equal_finite_differences(pattern: str, projections: str, norm: str, heads: int) -> None:
     """With the kept keys frozen: a step of 1e-6 flips none of them here, or the difference would be far off."""

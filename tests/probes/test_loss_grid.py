@@ -22,9 +22,7 @@ def quadratic(parameters: Mapping[str, Tensor]) -> float:
 
 def grid_of(points: int, radius: float) -> np.ndarray:
     centre = {"w": torch.zeros(3, dtype=torch.float64)}
-    first, second = (
-        {"w": torch.tensor(each, dtype=torch.float64)} for each in ([1.0, 0, 0], [0, 2.0, 0])
-    )
+    first, second = ({"w": torch.tensor(each, dtype=torch.float64)} for each in ([1.0, 0, 0], [0, 2.0, 0]))
     axis = grid_axis(points, radius)
     return np.array([list(losses_along_row(quadratic, centre, (first, second), axis, y)) for y in axis])
 

@@ -46,7 +46,7 @@ def test_the_page_is_whole_and_needs_nothing_but_itself() -> None:
     page = Page(text)
     assert page.problems == []
     assert not re.search(r'(?:src|href)="(?!#)', text)
-    assert "http" not in re.sub(r'<meta http-equiv[^>]*>', "", text)
+    assert "http" not in re.sub(r"<meta http-equiv[^>]*>", "", text)
     assert len(re.findall('class="panel map"', text)) == 4
     assert len(re.findall('class="panel slopes"', text)) == 8
     assert "12.5 ± 0.1" in page.text

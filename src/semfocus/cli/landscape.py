@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 @explains_errors
 def landscape(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Directories of runs, their names, or beginnings of names.")
+        list[str],
+        typer.Argument(metavar="RUN...", help="Directories of runs, their names, or beginnings of names."),
     ],
     points: Annotated[int, typer.Option(help="Points a side: odd, so that the centre is the model.")] = 41,
     radius: Annotated[float, typer.Option(help="The grid goes from -RADIUS to RADIUS.")] = 1.0,
-    pairs: Annotated[int, typer.Option(min=0, help="Pairs of random directions, each a grid of its own.")] = 1,
+    pairs: Annotated[
+        int, typer.Option(min=0, help="Pairs of random directions, each a grid of its own.")
+    ] = 1,
     scaling: Annotated[
         str, typer.Option(help="tensor (the paper's), or filter: each row of a weight as long as that row.")
     ] = "tensor",
@@ -30,9 +33,12 @@ def landscape(
     ] = None,
     epoch: Annotated[str, typer.Option(help="last, best, a number such as 0, or reaching:0.95.")] = "last",
     hessian: Annotated[
-        int, typer.Option(min=0, metavar="K", help="Also the K largest and smallest eigenvalues of the Hessian.")
+        int,
+        typer.Option(min=0, metavar="K", help="Also the K largest and smallest eigenvalues of the Hessian."),
     ] = 0,
-    executor: Annotated[str, typer.Option(help="pool (worker processes), serial, or ray (the extra).")] = "pool",
+    executor: Annotated[
+        str, typer.Option(help="pool (worker processes), serial, or ray (the extra).")
+    ] = "pool",
     workers: Annotated[
         int | None, typer.Option(min=1, help="Rows at once (default: one a core).", show_default=False)
     ] = None,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from semfocus.cli.durations import duration
 
@@ -67,8 +74,12 @@ def print_landscapes(landscapes: Sequence["Landscape"]) -> None:
 
 def _print(found: "Landscape") -> None:
     spec = found.run_spec
-    typer.echo(f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}")
-    typer.echo(f"  on {found.spec['samples']} {found.spec['data'].replace('_', '-')} samples, evaluation mode")
+    typer.echo(
+        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}"
+    )
+    typer.echo(
+        f"  on {found.spec['samples']} {found.spec['data'].replace('_', '-')} samples, evaluation mode"
+    )
     for grid in found.grids:
         _print_grid(found, grid)
     if found.eigenvalues is not None:
@@ -81,7 +92,9 @@ def _print_grid(found: "Landscape", grid: "Grid") -> None:
     typer.echo(f"  pair {grid.pair + 1}, {len(grid.axis)} x {len(grid.axis)} points up to {grid.axis[-1]:g}")
     typer.echo(f"    loss at the centre   {grid.centre:.6g}: the model's own, evaluated apart, is {equal}")
     if found.recorded_loss is not None and found.recorded_loss != grid.centre:
-        typer.echo(f"                         (the run's record says {found.recorded_loss:.6g}: other numerics?)")
+        typer.echo(
+            f"                         (the run's record says {found.recorded_loss:.6g}: other numerics?)"
+        )
     rises = "  ".join(f"{_number(value)} at {radius:.3g}" for radius, value in flat.rise.items())
     typer.echo(f"    mean rise of loss    {rises}")
     typer.echo(f"    within 0.1 of it     {flat.near_share:.1%} of the grid")

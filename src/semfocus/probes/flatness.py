@@ -34,7 +34,7 @@ def flatness(losses: NDArray[np.float64], axis: Sequence[float]) -> Flatness:
     if not np.isfinite(centre):
         raise ValueError(f"the loss at the centre is {centre}: the model itself has no finite loss")
     finite = np.isfinite(losses)
-    row, column = np.unravel_index(int(np.argmin(np.where(finite, losses, np.inf))), losses.shape)
+    row, column = divmod(int(np.argmin(np.where(finite, losses, np.inf))), len(axis))
     steps = sorted({max(1, half // 4), max(1, half // 2), half})
     return Flatness(
         centre=centre,

@@ -42,7 +42,9 @@ def hessian_product(parts: Callable[[], Iterable[LossPart]], at: Parameters) -> 
 def _product_of_part(loss: Tensor, tensors: list[Tensor], along: list[Tensor]) -> tuple[Tensor | None, ...]:
     gradients = torch.autograd.grad(loss, tensors, create_graph=True, allow_unused=True)
     terms = [
-        (gradient * piece).sum() for gradient, piece in zip(gradients, along, strict=True) if gradient is not None
+        (gradient * piece).sum()
+        for gradient, piece in zip(gradients, along, strict=True)
+        if gradient is not None
     ]
     slope = torch.stack(terms).sum() if terms else loss * 0.0
     if not slope.requires_grad:  # a loss that is linear, or constant, here
@@ -70,6 +72,4 @@ def hessian_extremes(
     """The `count` largest and smallest eigenvalues of the Hessian; the start vector comes from the seed."""
     size = sum(tensor.numel() for tensor in at.values())
     generator = stream(seed, "hessian")
-    return extreme_eigenvalues(
-        hessian_product(parts, at), size, count, generator, most_products, on_product
-    )
+    return extreme_eigenvalues(hessian_product(parts, at), size, count, generator, most_products, on_product)

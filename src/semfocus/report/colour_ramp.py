@@ -48,7 +48,8 @@ def colour(share: float) -> str:
     place = min(1.0, max(0.0, share)) * (len(_ANCHORS) - 1)
     first = min(int(place), len(_ANCHORS) - 2)
     mixed = (
-        round(a + (place - first) * (b - a)) for a, b in zip(_ANCHORS[first], _ANCHORS[first + 1], strict=True)
+        round(a + (place - first) * (b - a))
+        for a, b in zip(_ANCHORS[first], _ANCHORS[first + 1], strict=True)
     )
     return "#" + "".join(f"{each:02x}" for each in mixed)
 

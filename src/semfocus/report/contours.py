@@ -18,7 +18,9 @@ def contour_segments(values: NDArray[np.float64], level: float) -> list[tuple[Po
     above = values > level
     finite = np.isfinite(values)
     corners = [above[row : above.shape[0] - 1 + row, col : above.shape[1] - 1 + col] for row, col in _CORNERS]
-    known = [finite[row : finite.shape[0] - 1 + row, col : finite.shape[1] - 1 + col] for row, col in _CORNERS]
+    known = [
+        finite[row : finite.shape[0] - 1 + row, col : finite.shape[1] - 1 + col] for row, col in _CORNERS
+    ]
     total = np.sum(corners, axis=0)
     crossed = np.argwhere((total > 0) & (total < 4) & np.all(known, axis=0))
     return [piece for row, column in crossed.tolist() for piece in _of_cell(values, row, column, level)]
@@ -38,4 +40,8 @@ def _of_cell(values: NDArray[np.float64], row: int, column: int, level: float) -
     if len(ends) == 2:
         return [(ends[0], ends[1])]
     first_with_last = (sum(heights) / 4 > level) != (heights[0] > level)
-    return [(ends[3], ends[0]), (ends[1], ends[2])] if first_with_last else [(ends[0], ends[1]), (ends[2], ends[3])]
+    return (
+        [(ends[3], ends[0]), (ends[1], ends[2])]
+        if first_with_last
+        else [(ends[0], ends[1]), (ends[2], ends[3])]
+    )

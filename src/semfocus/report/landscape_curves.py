@@ -58,7 +58,9 @@ def _panel(
                 points.append((x(each.radius), y(value)) if value and math.isfinite(value) else None)
             css_class = f"arm {inks[label].css_class}"
             with drawing.group(css_class=css_class):
-                drawing.add("path", css_class="median slope", d=path(points), tip=f"{label}, pair {grid.pair + 1}")
+                drawing.add(
+                    "path", css_class="median slope", d=path(points), tip=f"{label}, pair {grid.pair + 1}"
+                )
     return drawing.markup()
 
 

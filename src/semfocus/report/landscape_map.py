@@ -1,6 +1,7 @@
 """A loss surface from above: a heat map with lines of equal loss, and the legend of its colours."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,9 @@ _SHADES = 96
 
 def landscape_map(title: str, grid: "Grid", ramp: ColourRamp) -> Markup:
     """The map of one grid; cells without a finite loss are grey."""
-    drawing = Drawing(WIDTH, HEIGHT, f"loss around {title}, pair {grid.pair + 1}", "panel map", data_pair=grid.pair)
+    drawing = Drawing(
+        WIDTH, HEIGHT, f"loss around {title}, pair {grid.pair + 1}", "panel map", data_pair=grid.pair
+    )
     radius = grid.axis[-1]
     step = grid.axis[1] - grid.axis[0]
     x = Linear(-radius - step / 2, radius + step / 2, LEFT, WIDTH - RIGHT)
@@ -34,7 +37,9 @@ def landscape_map(title: str, grid: "Grid", ramp: ColourRamp) -> Markup:
         if pieces:
             d = "".join(_line(a, b, grid.axis[0], step, x, y) for a, b in pieces)
             light = ramp.share(level) < 0.55
-            drawing.add("path", css_class=f"contour {'on-dark' if light else 'on-light'}", d=d, tip=f"loss {level:g}")
+            drawing.add(
+                "path", css_class=f"contour {'on-dark' if light else 'on-light'}", d=d, tip=f"loss {level:g}"
+            )
     for reach in (5.0, 3.6):  # a dark cross under a light one is seen on every colour
         d = f"M{x(0) - reach} {y(0)}h{2 * reach}M{x(0)} {y(0) - reach}v{2 * reach}"
         drawing.add("path", css_class="cross under" if reach > 4 else "cross", d=d)
@@ -54,7 +59,7 @@ def _cells(drawing: Drawing, grid: "Grid", ramp: ColourRamp, x: Linear, y: Linea
     for row in range(num):
         top = y.start - (row + 1) * height
         starts = [0, *(np.flatnonzero(np.diff(shades[row])) + 1).tolist(), num]
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in pairwise(starts):
             # A hair too large, so that no background shows between cells.
             box = f"M{x.start + start * width:.1f} {top:.1f}h{(end - start) * width + 0.4:.1f}v{height + 0.4:.1f}"
             pieces.setdefault(int(shades[row, start]), []).append(f"{box}H{x.start + start * width:.1f}z")
@@ -77,9 +82,13 @@ def _line(
 def _axes(drawing: Drawing, radius: float, x: Linear, y: Linear) -> None:
     for value in Linear(-radius, radius, 0, 1).ticks(4):
         drawing.add("text", f"{value:g}", css_class="tick", x=x(value), y=y.start + 14, text_anchor="middle")
-        drawing.add("text", f"{value:g}", css_class="tick", x=x.start - 5, y=y(value) + 3.6, text_anchor="end")
+        drawing.add(
+            "text", f"{value:g}", css_class="tick", x=x.start - 5, y=y(value) + 3.6, text_anchor="end"
+        )
     middle = (x.start + x.end) / 2
-    drawing.add("text", "x, along direction 1", css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle")
+    drawing.add(
+        "text", "x, along direction 1", css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle"
+    )
     turned = f"rotate(-90 10 {number((y.start + y.end) / 2)})"
     drawing.add(
         "text",

@@ -69,8 +69,7 @@ def landscape_page(landscapes: Sequence["Landscape"]) -> str:
             ramp=ramp,
             legend=colour_legend(ramp, ramp.ticks()),
             slopes={
-                unit: lipschitz_panels(landscapes, labels, chosen, unit)  # type: ignore[arg-type]
-                for unit in ("grid", "distance")
+                unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")
             },
             facts=_common(landscapes),
             not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
@@ -152,7 +151,10 @@ def _thinned(grid: "Grid") -> dict[str, Any]:
     return {
         "radius": grid.axis[places[-1]],
         "losses": [
-            [float(f"{value:.4g}") if math.isfinite(value) else None for value in grid.losses[row, places].tolist()]
+            [
+                float(f"{value:.4g}") if math.isfinite(value) else None
+                for value in grid.losses[row, places].tolist()
+            ]
             for row in places
         ],
     }
@@ -184,7 +186,9 @@ def _environment() -> Environment:
     environment = Environment(
         loader=DictLoader({"page": (_TEMPLATES / "landscape.html").read_text()}),
         autoescape=True,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%"),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+        ),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -33,7 +33,11 @@ class LandscapeDirectory:
         return (self.path / _ABOUT).exists()
 
     def create(
-        self, spec: GridSpec | HessianSpec, run_spec: dict[str, Any], weights: Mapping[str, Tensor], **facts: Any
+        self,
+        spec: GridSpec | HessianSpec,
+        run_spec: dict[str, Any],
+        weights: Mapping[str, Tensor],
+        **facts: Any,
     ) -> None:
         """Keep what workers need, so that the landscape stays that of these weights if the run trains on."""
         if self.exists:
@@ -64,7 +68,9 @@ class LandscapeDirectory:
         spec = self.spec()
         loaded, problems = load_newest(self.path, _CENTRE)
         if loaded is None:
-            raise DamagedRun(f"landscape {self.name} has no usable weights: {'; '.join(problems) or 'none kept'}")
+            raise DamagedRun(
+                f"landscape {self.name} has no usable weights: {'; '.join(problems) or 'none kept'}"
+            )
         weights = loaded.groups["model"]
         if weights_digest(weights) != spec.weights:
             raise DamagedRun(f"landscape {self.name}: the weights are not those that it was made for")

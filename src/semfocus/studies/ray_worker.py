@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semfocus.runs import RunDirectory
-from semfocus.runs.transfer import Parcel, pack, unpack
 from semfocus.runs.landscape_directory import LandscapeDirectory
+from semfocus.runs.transfer import Parcel, pack, unpack
 from semfocus.studies.job import Job, Message, failure, perform
 from semfocus.studies.landscape.part import Part, perform_part
 from semfocus.training import EpochResult, Observer

@@ -52,17 +52,21 @@ def load_run(
         why = f": {'; '.join(problems)}" if problems else ""
         raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint{why}")
     model = build_model(spec)
-    load_weights(model, loaded.groups.get("model", {}), f"the {checkpoint} checkpoint of run {directory.name}")
+    load_weights(
+        model, loaded.groups.get("model", {}), f"the {checkpoint} checkpoint of run {directory.name}"
+    )
     return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
 
 
 def load_weights(model: Classifier, weights: Tensors, where: str) -> None:
     """Give a model its weights, which must be those of such a model."""
     own = model.state_dict()
-    others = {name for name in own.keys() ^ weights.keys()}
+    others = set(own.keys() ^ weights.keys())
     others |= {name for name in own.keys() & weights.keys() if own[name].shape != weights[name].shape}
     if others:
-        raise ValueError(f"{where} is of another model: {', '.join(sorted(others)[:3])} do not fit the run's spec")
+        raise ValueError(
+            f"{where} is of another model: {', '.join(sorted(others)[:3])} do not fit the run's spec"
+        )
     model.load_state_dict(weights)
 
 

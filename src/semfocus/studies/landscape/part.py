@@ -40,7 +40,9 @@ class Surveyor:
         values = place.about()["run_spec"]
         if values["recipe"] is not None:
             if part.recipe_file is None:
-                raise ValueError(f"run {self.spec.run} needs the recipe file of digest {values['recipe'][:12]}")
+                raise ValueError(
+                    f"run {self.spec.run} needs the recipe file of digest {values['recipe'][:12]}"
+                )
             check_recipe(Path(part.recipe_file), values["recipe"])
         run_spec = RunSpec(**values)
         device = resolve_device(part.device)
