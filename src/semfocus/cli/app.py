@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from semfocus import __version__
-from semfocus.cli import bounds, claims, doctor, evaluate, export, probe, report, status, study, tasks, train
+from semfocus.cli import (
+    bounds,
+    claims,
+    doctor,
+    evaluate,
+    export,
+    landscape,
+    probe,
+    report,
+    status,
+    study,
+    tasks,
+    train,
+)
 
 app = typer.Typer(
     name="semfocus",
@@ -19,6 +32,7 @@ app.command("status")(status.status)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("probe")(probe.probe)
+app.command("landscape")(landscape.landscape)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("claims")(claims.claims)

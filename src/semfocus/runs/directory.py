@@ -24,12 +24,29 @@ class DamagedRun(Exception):
     """A file of the run is not what was written."""
 
 
+@contextmanager
+def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold a lock file while the block runs; if another process does so for longer than `patience`, RunBusy says `busy`."""
+    patient_until = time.monotonic() + patience
+    with open(lock, "w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= patient_until:
+                    raise RunBusy(busy) from None
+                time.sleep(0.02)
+        yield
+
+
 class RunDirectory:
     """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / "checkpoints"
+        self.landscapes = path / "landscapes"  # each in a directory of its own: see landscape_directory.py
         self._journal = path / "journal.jsonl"
 
     @property
@@ -58,16 +75,8 @@ class RunDirectory:
 
         `patience`: seconds to wait for an owner who is expected to let go soon.
         """
-        patient_until = time.monotonic() + patience
-        with open(self.path / "lock", "w") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= patient_until:
-                        raise RunBusy(f"run {self.name} is being worked on by another process") from None
-                    time.sleep(0.02)
+        busy = f"run {self.name} is being worked on by another process"
+        with holding(self.path / "lock", busy, patience):
             yield
 
     def remove_leftovers(self) -> None:

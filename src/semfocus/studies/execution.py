@@ -64,11 +64,12 @@ def run_study(
     )
     at.path.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(specs, at, options, attempts, watchers)
-    schedule.run(lambda hear: _executor(executor, hear, workers, threads))
+    schedule.run(lambda hear: make_executor(executor, hear, workers, threads))
     return [schedule.records[spec.digest] for spec in specs]
 
 
-def _executor(name: str, hear: Hear, workers: int | None, threads: int) -> Executor:
+def make_executor(name: str, hear: Hear, workers: int | None, threads: int) -> Executor:
+    """The executor of this name: serial, pool or ray."""
     if name == "serial":
         from semfocus.studies.serial import Serial
 

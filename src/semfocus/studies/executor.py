@@ -4,20 +4,21 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-from semfocus.studies.job import Job, Message
+from semfocus.studies.job import Message
+from semfocus.studies.kinds import AnyJob
 
-#: hears the digest of a run and a message about it
+#: hears what a job is called (its `run`) and a message about it
 Hear = Callable[[str, Message], None]
 
 
 class Executor(Protocol):
-    """Takes jobs and tells what happens to them; nothing is told outside of `wait` and `stop`."""
+    """Takes jobs of any kind and tells what happens to them; nothing is told outside of `wait` and `stop`."""
 
     def free(self) -> int:
         """How many jobs could start now."""
         ...
 
-    def start(self, job: Job) -> None:
+    def start(self, job: AnyJob) -> None:
         """Begin a job; there must be a free place."""
         ...
 

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 
 from semfocus.studies.executor import Hear
-from semfocus.studies.job import Job
+from semfocus.studies.kinds import AnyJob
 from semfocus.studies.worker_process import WorkerProcess
 
 #: seconds that workers get to save their runs when a study is stopped
@@ -25,7 +25,7 @@ class Pool:
     def free(self) -> int:
         return self.size - sum(worker.job is not None for worker in self.workers)
 
-    def start(self, job: Job) -> None:
+    def start(self, job: AnyJob) -> None:
         idle = [worker for worker in self.workers if worker.job is None and worker.process.poll() is None]
         worker = idle[0] if idle else self._hire()
         worker.give(job)

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from semfocus.runs import RunBusy, RunDirectory
+from semfocus.runs.landscape_directory import LandscapeDirectory
 from semfocus.runs.transfer import pack, unpack
 from semfocus.studies.executor import Hear, usable_cores
 from semfocus.studies.job import Job, Message, failure
+from semfocus.studies.kinds import AnyJob
+from semfocus.studies.landscape.part import Part
 from semfocus.studies.pool import PATIENCE
-from semfocus.studies.ray_worker import RayWorker, RemoteJob
+from semfocus.studies.ray_worker import RayWorker, RemoteJob, RemotePart
 
 #: characters of an error of Ray's that are kept: it ends with the cause
 _REASON = 200
@@ -24,7 +27,7 @@ class Place:
         self.actor = actor
         self.answer = actor.next_messages.remote()
         self.ready = False  # until it has answered, it may still wait for a free core
-        self.job: Job | None = None
+        self.job: AnyJob | None = None
         self.call: Any = None
         self.directory: RunDirectory | None = None
         self.ownership = ExitStack()
@@ -54,7 +57,21 @@ class RayExecutor:
     def free(self) -> int:
         return self.size - sum(place.job is not None for place in self.places) - len(self.refused)
 
-    def start(self, job: Job) -> None:
+    def start(self, job: AnyJob) -> None:
+        if isinstance(job, Part):
+            self._start_part(job)
+        else:
+            self._start_run(job)
+
+    def _start_part(self, part: Part) -> None:
+        """Workers only read a landscape; the values they find come home in their messages."""
+        source = None if part.recipe_file is None else Path(part.recipe_file).read_bytes()
+        place = self._free_place()
+        place.job = part
+        files = LandscapeDirectory(Path(part.place)).packed()
+        place.call = place.actor.perform.remote(RemotePart(part, files, source))
+
+    def _start_run(self, job: Job) -> None:
         directory = RunDirectory(Path(job.store) / job.run)
         directory.create(job.spec)
         ownership = ExitStack()
@@ -74,9 +91,12 @@ class RayExecutor:
             ownership.close()
             self.refused.append((job.run, failure(error, again=False)))
             return
-        place = next((place for place in self.places if place.job is None), None) or self._hire()
+        place = self._free_place()
         place.job, place.directory, place.ownership = job, directory, ownership
         place.call = place.actor.perform.remote(RemoteJob(job, pack(directory), source))
+
+    def _free_place(self) -> Place:
+        return next((place for place in self.places if place.job is None), None) or self._hire()
 
     def _hire(self) -> Place:
         place = Place(self.Actor.remote())
@@ -126,11 +146,11 @@ class RayExecutor:
     def _pass_on(self, place: Place, message: Message) -> None:
         """Files first: whoever hears that a run has ended will read its record."""
         assert place.job is not None
-        assert place.directory is not None
         run, event = place.job.run, message["event"]
         if "parcel" in message:
+            assert place.directory is not None
             unpack(place.directory, message.pop("parcel"))
-        if event not in ("started", "epoch", "saved"):
+        if event not in ("started", "epoch", "saved", "point"):
             place.release()
         if event == "failed":
             message["errno"] = None  # a full disk of one node does not concern the others

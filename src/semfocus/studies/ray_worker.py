@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semfocus.runs import RunDirectory
+from semfocus.runs.landscape_directory import LandscapeDirectory
 from semfocus.runs.transfer import Parcel, pack, unpack
 from semfocus.studies.job import Job, Message, failure, perform
+from semfocus.studies.landscape.part import Part, perform_part
 from semfocus.training import EpochResult, Observer
 
 
@@ -20,6 +22,15 @@ class RemoteJob:
     recipe_source: bytes | None
 
 
+@dataclass(frozen=True)
+class RemotePart:
+    """A part of a landscape with the files of its directory, and the source of the recipe file."""
+
+    part: Part
+    files: dict[str, bytes]
+    recipe_source: bytes | None
+
+
 class RayWorker:
     """An actor with three threads: for the job, for handing out the messages, for being interrupted."""
 
@@ -27,11 +38,14 @@ class RayWorker:
         self.messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.interrupted = False
 
-    def perform(self, remote: RemoteJob) -> None:
-        """Do a job. Each message about a new checkpoint, and the last one, carries a parcel of files."""
+    def perform(self, remote: RemoteJob | RemotePart) -> None:
+        """Do a job. Each message about a new checkpoint, and the last one of a run, carries a parcel of files."""
         try:
             with tempfile.TemporaryDirectory(prefix="semfocus-") as folder:
-                self._perform(remote, Path(folder))
+                if isinstance(remote, RemoteJob):
+                    self._perform(remote, Path(folder))
+                else:
+                    self._perform_part(remote, Path(folder))
         except Exception as error:  # outside of the training: this node's disk, say
             self.messages.put(failure(error, again=True))
 
@@ -40,14 +54,29 @@ class RayWorker:
         unpack(directory, remote.parcel)
         job = replace(remote.job, store=str(directory.path.parent))
         if remote.recipe_source is not None:
-            recipe = folder / "recipe.py"
-            recipe.write_bytes(remote.recipe_source)
-            job = replace(job, recipe_file=str(recipe))
+            job = replace(job, recipe_file=_recipe_file(folder, remote.recipe_source))
         sender = Sender(self, directory, set(remote.parcel.generations))
         try:
             perform(job, sender.tell, [sender])
         except KeyboardInterrupt:
             sender.tell({"event": "interrupted"})
+
+    def _perform_part(self, remote: RemotePart, folder: Path) -> None:
+        place = LandscapeDirectory(folder / Path(remote.part.place).name)
+        place.unpack(remote.files)
+        part = replace(remote.part, place=str(place.path))
+        if remote.recipe_source is not None:
+            part = replace(part, recipe_file=_recipe_file(folder, remote.recipe_source))
+
+        def tell(message: Message) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.messages.put(message)
+
+        try:
+            perform_part(part, tell)
+        except KeyboardInterrupt:
+            self.messages.put({"event": "interrupted"})
 
     def next_messages(self) -> list[Message]:
         """Wait for a message; then all that there are."""
@@ -59,6 +88,12 @@ class RayWorker:
     def interrupt(self) -> None:
         """Let the run save its state and end at the next batch."""
         self.interrupted = True
+
+
+def _recipe_file(folder: Path, source: bytes) -> str:
+    path = folder / "recipe.py"
+    path.write_bytes(source)
+    return str(path)
 
 
 class Sender(Observer):

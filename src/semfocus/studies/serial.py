@@ -3,7 +3,7 @@
 import time
 
 from semfocus.studies.executor import Hear
-from semfocus.studies.job import Job, perform
+from semfocus.studies.kinds import AnyJob, perform_any
 
 
 class Serial:
@@ -11,12 +11,12 @@ class Serial:
 
     def __init__(self, hear: Hear) -> None:
         self.hear = hear
-        self.job: Job | None = None
+        self.job: AnyJob | None = None
 
     def free(self) -> int:
         return 1 if self.job is None else 0
 
-    def start(self, job: Job) -> None:
+    def start(self, job: AnyJob) -> None:
         self.job = job
 
     def wait(self, seconds: float) -> None:
@@ -24,7 +24,7 @@ class Serial:
         if job is None:
             time.sleep(seconds)
         else:
-            perform(job, lambda message: self.hear(job.run, message))
+            perform_any(job, lambda message: self.hear(job.run, message))
 
     def stop(self) -> None:
         """Nothing runs outside of `wait`."""

@@ -32,11 +32,11 @@ def main() -> None:
             raise KeyboardInterrupt from None
 
     with suppress(KeyboardInterrupt):
-        from semfocus.studies.job import Job, perform  # torch: seconds
+        from semfocus.studies.kinds import from_line, perform_any  # torch: seconds
 
         tell({"event": "ready"})
         for line in jobs:
-            perform(Job(**json.loads(line)), tell)
+            perform_any(from_line(line), tell)
 
 
 def end_with(driver: int) -> None:

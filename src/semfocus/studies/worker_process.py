@@ -8,11 +8,11 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 import semfocus
-from semfocus.studies.job import Job, Message
+from semfocus.studies.job import Message
+from semfocus.studies.kinds import AnyJob, as_line
 
 #: libraries read these when they are loaded
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -38,15 +38,15 @@ class WorkerProcess:
         os.set_blocking(self.stdout.fileno(), False)
         os.set_blocking(self.stderr.fileno(), False)
         self.ready = False
-        self.job: Job | None = None
+        self.job: AnyJob | None = None
         self._half = {self.stdout.fileno(): b"", self.stderr.fileno(): b""}
         self._last_words: deque[str] = deque(maxlen=1)
 
-    def give(self, job: Job) -> None:
+    def give(self, job: AnyJob) -> None:
         """Send a job; if the process has ended, that shows when its pipes are read."""
         self.job = job
         with suppress(BrokenPipeError):
-            self.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
+            self.stdin.write(as_line(job).encode() + b"\n")
 
     def messages(self) -> Iterator[Message]:
         """What it has answered since; EOFError once it has closed its end."""

@@ -89,7 +89,9 @@ def model_at(
         return trained
     spec = RunSpec(**directory.spec())
     model = build_model(spec)
-    load_weights(model, found, directory.name)
+    load_weights(
+        model, found.groups.get("model", {}), f"the checkpoint of epoch {found.epoch} of run {directory.name}"
+    )
     _check_last_weights(record, wanted, found)
     return TrainedRun(spec, model.to(device or torch.device("cpu")), wanted, (*problems, *found.problems))
 
@@ -134,7 +136,11 @@ def replayed(
     start = load_latest_before(directory.checkpoints, stops[0] + 1, (KEPT, "last"))
     problems = list(earlier_problems)
     if start is not None:
-        load_weights(model, start, directory.name)
+        load_weights(
+            model,
+            start.groups.get("model", {}),
+            f"the checkpoint of epoch {start.epoch} of run {directory.name}",
+        )
         restore_optimiser(optimiser, start.groups.get("optimiser", {}))
         problems += start.problems
     at = -1 if start is None else start.epoch

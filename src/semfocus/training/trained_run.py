@@ -8,7 +8,7 @@ import torch
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import RunDirectory, RunSpec
-from semfocus.runs.checkpoints import Checkpoint, load_newest
+from semfocus.runs.checkpoints import Tensors, load_newest
 from semfocus.tasks import FileTask, Samples, checked_length, read_samples
 from semfocus.training.evaluation import Evaluation, evaluate
 from semfocus.training.runner import build_model
@@ -54,19 +54,22 @@ def load_run(
         why = f": {'; '.join(problems)}" if problems else ""
         raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint{why}")
     model = build_model(spec)
-    load_weights(model, loaded, directory.name)
+    load_weights(
+        model, loaded.groups.get("model", {}), f"the {checkpoint} checkpoint of run {directory.name}"
+    )
     return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
 
 
-def load_weights(model: Classifier, checkpoint: Checkpoint, run: str) -> None:
-    """Put the weights of a checkpoint into the run's model; ValueError if they are another model's."""
-    try:
-        model.load_state_dict(checkpoint.groups.get("model", {}))
-    except RuntimeError as error:
-        first = str(error).splitlines()[1:2] or [str(error)]
+def load_weights(model: Classifier, weights: Tensors, where: str) -> None:
+    """Give a model its weights, which must be those of such a model."""
+    own = model.state_dict()
+    others = set(own.keys() ^ weights.keys())
+    others |= {name for name in own.keys() & weights.keys() if own[name].shape != weights[name].shape}
+    if others:
         raise ValueError(
-            f"the checkpoint of epoch {checkpoint.epoch} is not of run {run}, but of another model: {first[0].strip()}"
-        ) from None
+            f"{where} is of another model: {', '.join(sorted(others)[:3])} do not fit the run's spec"
+        )
+    model.load_state_dict(weights)
 
 
 def lengths_between(spec: RunSpec, low: int, high: int, points: int) -> list[int]:

@@ -1,0 +1,126 @@
+"""What `semfocus landscape` shows: progress, then a few numbers for each run."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from semfocus.cli.durations import duration
+
+if TYPE_CHECKING:
+    from semfocus.studies.landscape.result import Grid, Landscape
+    from semfocus.studies.landscape.survey import Watch
+
+#: seconds between two lines where there is no terminal
+_QUIET_SECONDS = 15.0
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator["Watch"]:
+    """A bar in a terminal, a line now and then elsewhere."""
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda done, total: None
+    elif console.is_terminal:
+        columns = (TextColumn("loss landscape"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
+            bar = progress.add_task("", total=None)
+            yield lambda done, total: progress.update(bar, completed=done, total=total)
+    else:
+        yield _Lines(console).say
+
+
+class _Lines:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.said_at = monotonic()
+        self.first: tuple[float, int] | None = None
+
+    def say(self, done: int, total: int) -> None:
+        now = monotonic()
+        self.first = self.first or (now, done)
+        if now - self.said_at < _QUIET_SECONDS:
+            return
+        self.said_at = now
+        started, before = self.first
+        left = (now - started) / max(1, done - before) * (total - done)
+        when = f"; about {duration(left)} left" if done > before else ""
+        self.console.print(
+            f"loss landscape: {done} of {total} points{when}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def print_landscapes(landscapes: Sequence["Landscape"]) -> None:
+    """For each run: the centre, flatness, steepness, curvature."""
+    for number, each in enumerate(landscapes):
+        if number:
+            typer.echo("")
+        _print(each)
+
+
+def _print(found: "Landscape") -> None:
+    spec = found.run_spec
+    typer.echo(
+        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}"
+    )
+    typer.echo(
+        f"  on {found.spec['samples']} {found.spec['data'].replace('_', '-')} samples, evaluation mode"
+    )
+    for grid in found.grids:
+        _print_grid(found, grid)
+    if found.eigenvalues is not None:
+        _print_eigenvalues(found.eigenvalues)
+
+
+def _print_grid(found: "Landscape", grid: "Grid") -> None:
+    flat = grid.flatness
+    equal = "equal to the last bit" if grid.centre == found.own_loss else f"NOT EQUAL to {found.own_loss!r}"
+    typer.echo(f"  pair {grid.pair + 1}, {len(grid.axis)} x {len(grid.axis)} points up to {grid.axis[-1]:g}")
+    typer.echo(f"    loss at the centre   {grid.centre:.6g}: the model's own, evaluated apart, is {equal}")
+    if found.recorded_loss is not None and found.recorded_loss != grid.centre:
+        typer.echo(
+            f"                         (the run's record says {found.recorded_loss:.6g}: other numerics?)"
+        )
+    rises = "  ".join(f"{_number(value)} at {radius:.3g}" for radius, value in flat.rise.items())
+    typer.echo(f"    mean rise of loss    {rises}")
+    typer.echo(f"    within 0.1 of it     {flat.near_share:.1%} of the grid")
+    x, y = flat.lowest_at
+    typer.echo(f"    lowest, highest      {flat.lowest:.4g} at ({x:.3g}, {y:.3g}), {flat.highest:.4g}")
+    if flat.num_not_finite:
+        typer.echo(f"    not finite           {flat.num_not_finite} points, left out of all estimates")
+    if grid.num_numerics > 1:
+        typer.echo("    computed under more than one numerics class: bits may differ between rows")
+    typer.echo("    Lipschitz estimates  per unit of the grid (per unit of parameter distance)")
+    typer.echo("       radius " + "".join(f"{quantile:>22}%" for quantile in grid.lipschitz[0].grid))
+    for index in sorted({0, len(grid.lipschitz) // 4, len(grid.lipschitz) // 2, len(grid.lipschitz) - 1}):
+        row = grid.lipschitz[index]
+        cells = (f"{_number(row.grid[each])} ({_number(row.distance[each])})" for each in row.grid)
+        typer.echo(f"    {row.radius:9.3g} " + "".join(f"{cell:>23}" for cell in cells))
+
+
+def _print_eigenvalues(found: dict[str, object]) -> None:
+    typer.echo(f"  Hessian, kept keys frozen, {found['products']} products with vectors")
+    for name in ("largest", "smallest"):
+        values, residuals = found[name], found[f"{name}_residuals"]
+        assert isinstance(values, list)
+        assert isinstance(residuals, list)
+        cells = (f"{value:.5g} (± {rest:.1g})" for value, rest in zip(values, residuals, strict=True))
+        typer.echo(f"    {name} eigenvalues".ljust(25) + "  ".join(cells))
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"

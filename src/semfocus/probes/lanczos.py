@@ -1,0 +1,86 @@
+"""The largest and smallest eigenvalues of a symmetric matrix that is known by its products with vectors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Product = Callable[[Tensor], Tensor]
+
+#: a residual this small against the largest eigenvalue counts as converged
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """`largest` from the top down, `smallest` from the bottom up; residuals ||A v - value v|| beside each.
+
+    Between value - residual and value + residual there is an eigenvalue for certain.
+    """
+
+    largest: list[float]
+    largest_residuals: list[float]
+    smallest: list[float]
+    smallest_residuals: list[float]
+    products: int
+
+
+def extreme_eigenvalues(
+    product: Product,
+    size: int,
+    count: int,
+    generator: torch.Generator,
+    most_products: int = 100,
+    on_product: Callable[[int], None] = lambda done: None,
+) -> Extremes:
+    """By Lanczos iteration in float64, each new vector made orthogonal to all earlier ones, twice.
+
+    It ends when all wanted values are converged, when the vectors span everything, or after `most_products`: the
+    residuals then say how far it got. A start without a part along an eigenvector cannot find it; a random one has.
+    An eigenvalue that occurs several times is found once.
+    """
+    if count < 1 or size < 1:
+        raise ValueError(f"count and size must be at least 1, got {count} and {size}")
+    vector = torch.randn(size, generator=generator, dtype=torch.float64)
+    basis = [vector / vector.norm()]
+    diagonal: list[float] = []
+    beside: list[float] = []
+    while True:
+        image = product(basis[-1])
+        if not bool(image.isfinite().all()):
+            raise ValueError("a product with the matrix is not finite: there are no eigenvalues to find")
+        diagonal.append(float(image @ basis[-1]))
+        on_product(len(diagonal))
+        known = torch.stack(basis)
+        for _ in range(2):
+            image = image - known.T @ (known @ image)
+        rest = float(image.norm())
+        values, vectors = _tridiagonal(diagonal, beside)
+        scale = float(values.abs().max())
+        # What follows from theory may be far below what rounding allows.
+        rounding = len(diagonal) * torch.finfo(torch.float64).eps * scale
+        residuals = (rest * vectors[-1].abs()).clamp(min=rounding)
+        exhausted = rest <= 1e-12 * scale or len(diagonal) == size
+        wanted = torch.cat([residuals[:count], residuals[-count:]])
+        done = len(diagonal) >= min(2 * count, size) and bool((wanted <= TOLERANCE * scale).all())
+        if exhausted or done or len(diagonal) >= most_products:
+            break
+        beside.append(rest)
+        basis.append(image / rest)
+    return Extremes(
+        largest=values.flip(0)[:count].tolist(),
+        largest_residuals=residuals.flip(0)[:count].tolist(),
+        smallest=values[:count].tolist(),
+        smallest_residuals=residuals[:count].tolist(),
+        products=len(diagonal),
+    )
+
+
+def _tridiagonal(diagonal: list[float], beside: list[float]) -> tuple[Tensor, Tensor]:
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+    matrix = torch.diag(torch.tensor(diagonal, dtype=torch.float64))
+    off = torch.tensor(beside, dtype=torch.float64)
+    matrix += torch.diag(off, 1) + torch.diag(off, -1)
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors

@@ -1,0 +1,197 @@
+"""The page about loss landscapes: maps, surfaces to turn, steepness and curvature of several runs side by side."""
+
+import base64
+import hashlib
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from semfocus import __version__
+from semfocus.durable import write_durably
+from semfocus.report.colour_ramp import ColourRamp, colour, ramp_of
+from semfocus.report.landscape_curves import lipschitz_panels
+from semfocus.report.landscape_map import colour_legend, landscape_map
+from semfocus.report.palette import inks, stylesheet
+from semfocus.report.texts import shortened, visible
+from semfocus.studies.arms import GROUPS, arm_of
+
+if TYPE_CHECKING:
+    from semfocus.studies.landscape.result import Grid, Landscape
+
+_TEMPLATES = Path(__file__).parent / "templates"
+#: points a side of a surface that is turned by hand; a finer grid is thinned out
+_MOST_POINTS = 61
+
+
+def write_landscape_page(landscapes: Sequence["Landscape"], path: str | os.PathLike[str]) -> Path:
+    """Write the page and return its path."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(target, landscape_page(landscapes).encode())
+    return target
+
+
+def landscape_page(landscapes: Sequence["Landscape"]) -> str:
+    """The page as text, which needs nothing but itself."""
+    landscapes = sorted(landscapes, key=_place_on_the_page)
+    arms = [arm_of(each.run_spec) for each in landscapes]
+    order = sorted({(GROUPS.index(arm.group), arm.label, arm.group) for arm in arms})
+    chosen = inks({label: group for _, label, group in order})
+    names = run_names(landscapes)
+    ramp = ramp_of(
+        float(value) for each in landscapes for grid in each.grids for value in grid.losses.ravel()
+    )
+    labels = [arm.label for arm in arms]
+    script = (_TEMPLATES / "landscape.js").read_text()
+    style = (_TEMPLATES / "style.css").read_text() + (_TEMPLATES / "landscape.css").read_text()
+    return (
+        _environment()
+        .get_template("page")
+        .render(
+            version=__version__,
+            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            style=Markup(style + stylesheet(chosen.values())),
+            script=Markup(script),
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            data=_data_block(landscapes, names, ramp),
+            found=list(zip(landscapes, names, labels, strict=True)),
+            tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
+            inks=chosen,
+            maps=_maps(landscapes, names, ramp),
+            ramp=ramp,
+            legend=colour_legend(ramp, ramp.ticks()),
+            slopes={
+                unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")
+            },
+            facts=_common(landscapes),
+            not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
+        )
+    )
+
+
+def _place_on_the_page(landscape: "Landscape") -> tuple[str, int, str, int, int]:
+    """Task by task, the baseline first."""
+    spec, arm = landscape.run_spec, arm_of(landscape.run_spec)
+    return str(spec["task"]), GROUPS.index(arm.group), arm.label, spec["seed"], landscape.epoch
+
+
+def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
+    """What tells the runs of the page apart: pattern, then task, seed, epoch and digest as far as they differ."""
+    facts = [
+        [
+            arm_of(each.run_spec).label,
+            str(each.run_spec["task"]),
+            f"seed {each.run_spec['seed']}",
+            f"epoch {each.epoch}",
+        ]
+        for each in landscapes
+    ]
+    shown = [
+        [fact for place, fact in enumerate(row) if place == 0 or len({other[place] for other in facts}) > 1]
+        for row in facts
+    ]
+    names = [", ".join(row) for row in shown]
+    repeated = {name for name, count in Counter(names).items() if count > 1}
+    return [
+        f"{name}, {each.run[:8]}" if name in repeated else name
+        for name, each in zip(names, landscapes, strict=True)
+    ]
+
+
+def _maps(
+    landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp
+) -> list[tuple[int, list[Markup]]]:
+    """The maps of all runs, for each pair of directions."""
+    pairs = sorted({grid.pair for each in landscapes for grid in each.grids})
+    return [
+        (
+            pair,
+            [
+                landscape_map(shortened(name, 44), grid, ramp)
+                for each, name in zip(landscapes, names, strict=True)
+                for grid in each.grids
+                if grid.pair == pair
+            ],
+        )
+        for pair in pairs
+    ]
+
+
+def _data_block(landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp) -> Markup:
+    """The numbers that the script draws from; nothing in it can end the block or is a program."""
+    data = {
+        "low": ramp.low,
+        "high": ramp.high,
+        "logarithmic": ramp.logarithmic,
+        "colours": [colour(place / 63) for place in range(64)],
+        "ticks": ramp.ticks(),
+        "surfaces": [
+            {"name": visible(name), "pair": grid.pair, **_thinned(grid)}
+            for each, name in zip(landscapes, names, strict=True)
+            for grid in each.grids
+        ],
+    }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+
+
+def _thinned(grid: "Grid") -> dict[str, Any]:
+    """Every n-th point from the centre outwards, the edge included only where n divides the half."""
+    half = len(grid.axis) // 2
+    every = math.ceil(2 * half / (_MOST_POINTS - 1))
+    places = [half + step for step in range(-(half // every) * every, half + 1, every)]
+    return {
+        "radius": grid.axis[places[-1]],
+        "losses": [
+            [
+                float(f"{value:.4g}") if math.isfinite(value) else None
+                for value in grid.losses[row, places].tolist()
+            ]
+            for row in places
+        ],
+    }
+
+
+def _common(landscapes: Sequence["Landscape"]) -> list[tuple[str, str]]:
+    """What the landscapes have in common, for the reader who wants to repeat them."""
+    specs = [each.spec for each in landscapes]
+    wanted = {
+        "grid": lambda spec: f"{spec['points']} x {spec['points']}" if "points" in spec else None,
+        "radius": lambda spec: spec.get("radius"),
+        "scaling of the directions": lambda spec: spec.get("scaling"),
+        "data": lambda spec: f"{spec['samples']} {spec['data'].replace('_', '-')} samples",
+    }
+    found = []
+    for name, get in wanted.items():
+        values = sorted({str(get(spec)) for spec in specs if get(spec) is not None})
+        if values:
+            found.append((name, ", ".join(values)))
+    return found
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
+
+
+def _environment() -> Environment:
+    """Everything that the template prints is escaped, after characters that cannot be seen became visible."""
+    environment = Environment(
+        loader=DictLoader({"page": (_TEMPLATES / "landscape.html").read_text()}),
+        autoescape=True,
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+        ),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"short": shortened, "number": _number}
+    return environment

@@ -1,0 +1,127 @@
+"""The directory of one loss landscape, under that of its run: what was asked, the weights at its centre, the values so far."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from semfocus.durable import write_durably
+from semfocus.runs.checkpoints import Checkpoint, load_newest, save_checkpoint, weights_digest
+from semfocus.runs.directory import DamagedRun, RunDirectory, holding
+from semfocus.runs.journal import append, read_journal, seal, unseal
+from semfocus.runs.landscape_spec import GridSpec, HessianSpec, parse_place
+
+_ABOUT, _VALUES, _CENTRE = "landscape.json", "values.jsonl", "centre"
+
+
+class LandscapeDirectory:
+    """landscape.json, centre-EPOCH/, values.jsonl (a sealed line for each row of the grid): written here alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / _ABOUT).exists()
+
+    def create(
+        self,
+        spec: GridSpec | HessianSpec,
+        run_spec: dict[str, Any],
+        weights: Mapping[str, Tensor],
+        **facts: Any,
+    ) -> None:
+        """Keep what workers need, so that the landscape stays that of these weights if the run trains on."""
+        if self.exists:
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(self.path, _CENTRE, Checkpoint(spec.epoch, {"model": dict(weights)}), keep=1)
+        about = {"spec": spec.model_dump(mode="json"), "run_spec": run_spec, "facts": facts}
+        write_durably(self.path / _ABOUT, seal(about).encode())  # last: then all is there
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the landscape while values are added."""
+        with holding(self.path / "lock", f"landscape {self.name} is being computed by another process"):
+            yield
+
+    def about(self) -> dict[str, Any]:
+        """`spec`, `run_spec`, and `facts` such as the lengths of the directions."""
+        try:
+            return unseal((self.path / _ABOUT).read_text())
+        except ValueError as error:
+            raise DamagedRun(f"{self.path / _ABOUT} is damaged: {error}") from None
+
+    def spec(self) -> GridSpec | HessianSpec:
+        return parse_place(self.about()["spec"])
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights at the centre, which must be those that the spec names."""
+        spec = self.spec()
+        loaded, problems = load_newest(self.path, _CENTRE)
+        if loaded is None:
+            raise DamagedRun(
+                f"landscape {self.name} has no usable weights: {'; '.join(problems) or 'none kept'}"
+            )
+        weights = loaded.groups["model"]
+        if weights_digest(weights) != spec.weights:
+            raise DamagedRun(f"landscape {self.name}: the weights are not those that it was made for")
+        return weights
+
+    def add_row(self, row: int, losses: Sequence[float], numerics: dict[str, Any]) -> None:
+        """One row of the grid. JSON has no infinities and no NaN: they are written as words."""
+        written = [value if math.isfinite(value) else str(value) for value in losses]
+        append(self.path / _VALUES, {"event": "row", "row": row, "losses": written, "numerics": numerics})
+
+    def rows(self) -> dict[int, list[float]]:
+        """The rows that there are."""
+        return {
+            event["row"]: [float(value) for value in event["losses"]]
+            for event in self._events()
+            if event["event"] == "row"
+        }
+
+    def add_eigenvalues(self, values: dict[str, Any], numerics: dict[str, Any]) -> None:
+        append(self.path / _VALUES, {"event": "eigenvalues", "values": values, "numerics": numerics})
+
+    def eigenvalues(self) -> dict[str, Any] | None:
+        found = [event["values"] for event in self._events() if event["event"] == "eigenvalues"]
+        return found[0] if found else None
+
+    def numerics(self) -> list[dict[str, Any]]:
+        """The numerics classes of the values: more than one, and bits may differ between them."""
+        seen = {json.dumps(event["numerics"], sort_keys=True) for event in self._events()}
+        return [json.loads(each) for each in sorted(seen)]
+
+    def missing_rows(self) -> list[int]:
+        """Rows that are still to be computed, those nearest to the centre first."""
+        spec = self.spec()
+        assert isinstance(spec, GridSpec)
+        half = spec.points // 2
+        return sorted(set(range(spec.points)) - self.rows().keys(), key=lambda row: (abs(row - half), row))
+
+    def _events(self) -> list[dict[str, Any]]:
+        return read_journal(self.path / _VALUES)
+
+    def packed(self) -> dict[str, bytes]:
+        """What a worker on another machine needs."""
+        paths = [self.path / _ABOUT, *self.path.glob(f"{_CENTRE}-*/*")]
+        return {str(path.relative_to(self.path)): path.read_bytes() for path in paths}
+
+    def unpack(self, files: Mapping[str, bytes]) -> None:
+        for name, content in files.items():
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / name).write_bytes(content)
+
+
+def landscape_directory(run: RunDirectory, spec: GridSpec | HessianSpec) -> LandscapeDirectory:
+    """Where a landscape of a run is kept, whether or not it exists yet."""
+    return LandscapeDirectory(run.landscapes / spec.name)
