@@ -78,7 +78,7 @@ def without_repeats(specs: Iterable[RunSpec]) -> list[RunSpec]:
 
 def _moved(spec: RunSpec, task: str) -> RunSpec:
     usual = flat(RunSpec.model_validate({"task": spec.task}).model_dump())
-    own = {key: value for key, value in flat(spec.model_dump()).items() if value != usual[key]}
+    own = {key: value for key, value in flat(spec.model_dump()).items() if value != usual.get(key)}
     values: dict[str, Any] = {"task": task}
     for key, value in own.items():
         put(values, key.split("."), value)
