@@ -31,6 +31,7 @@ NUMBERS = {
     "temperature": 2 * (3 * 5 + 2 * 2 * 2) * 10,
     "sharpness": 2 * 10 * 5,
     "sharpness_paper": 2 * 10 * 10,
+    "twins": 2 * 4 * 5,
     "tuned": 2 * 4 * 6 * 3,
     "length": 3 * 4 * 10,
     "norm": 3 * 4 * 2 * 10,
@@ -111,7 +112,9 @@ def test_sharpness_compares_every_control_in_one_table_and_shares_runs() -> None
         }
         assert {len(own) for own in found.arms.values()} == {5}
     assert len(comparisons(records)) == 2
-    shared = {spec.digest for spec in specs} & {spec.digest for spec in RECIPES["small"].specs()}
+    small = {spec.digest for spec in RECIPES["small"].specs()}
+    assert {spec.digest for spec in RECIPES["twins"].specs()} <= small
+    shared = {spec.digest for spec in specs} & small
     assert len(shared) == 2 * 5 * 5
     paper = {spec.digest for spec in RECIPES["sharpness_paper"].specs()}
     assert len(paper & {spec.digest for spec in RECIPES["temperature"].specs()}) == 2 * 7 * 10

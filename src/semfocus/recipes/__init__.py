@@ -26,6 +26,7 @@ from semfocus.recipes import (
     small,
     temperature,
     tuned,
+    twins,
 )
 from semfocus.recipes.short import OnEvenPairs
 from semfocus.runs import RunSpec
@@ -65,6 +66,7 @@ RECIPES: Mapping[str, Recipe] = {
     "temperature": temperature,
     "sharpness": sharpness,
     "sharpness_paper": sharpness_paper,
+    "twins": twins,
     "tuned": tuned,
     "length": length,
     "norm": norm,

@@ -1,6 +1,6 @@
-"""The frame of a small figure with epochs (or lengths) to the right and a share upwards."""
+"""The frame of a small figure with epochs (or lengths) to the right and a share, or any size, upwards."""
 
-from semfocus.report.scales import Linear
+from semfocus.report.scales import Linear, Logarithmic
 from semfocus.report.svg import Drawing, Point
 from semfocus.report.texts import shortened
 
@@ -23,10 +23,13 @@ class Panel:
         high: float = 1.0,
         right: float = 12.0,
         unit: str = "epoch",
+        logarithmic: bool = False,
     ) -> None:
+        """`logarithmic`: sizes above 0 of any order, instead of shares."""
         self.unit = unit
+        self.logarithmic = logarithmic
         self.x = Linear(0, max(1, last_epoch), LEFT, WIDTH - right)
-        self.y = Linear(low, high, HEIGHT - BOTTOM, TOP)
+        self.y = (Logarithmic if logarithmic else Linear)(low, high, HEIGHT - BOTTOM, TOP)
         self.drawing = Drawing(
             WIDTH,
             HEIGHT,
@@ -40,6 +43,7 @@ class Panel:
             data_low=str(low),
             data_high=str(high),
             data_unit=unit,
+            data_scale="logarithmic" if logarithmic else None,
         )
         self.drawing.add("text", title, css_class="panel-title", x=LEFT - 30, y=13.0)
         self._axes()
@@ -49,7 +53,7 @@ class Panel:
             y = self.y(value)
             self.drawing.add("line", css_class="grid", x1=self.x.start, x2=self.x.end, y1=y, y2=y)
             self.drawing.add(
-                "text", f"{100 * value:.0f}%", css_class="tick", x=LEFT - 5, y=y + 3.6, text_anchor="end"
+                "text", self._tick(value), css_class="tick", x=LEFT - 5, y=y + 3.6, text_anchor="end"
             )
         for value in self.x.ticks(5):
             x = self.x(value)
@@ -62,6 +66,9 @@ class Panel:
         )
         middle = (self.x.start + self.x.end) / 2
         self.drawing.add("text", self.unit, css_class="tick", x=middle, y=HEIGHT - 5, text_anchor="middle")
+
+    def _tick(self, value: float) -> str:
+        return f"{value:g}" if self.logarithmic else f"{100 * value:.0f}%"
 
     def place(self, epoch: float, value: float) -> Point:
         return self.x(epoch), self.y(value)

@@ -72,7 +72,8 @@
     for (const panel of scope.querySelectorAll(".panel")) {
       const { x0, x1, last, y0, y1, low, high } = Object.fromEntries(Object.entries(panel.dataset).map(([key, value]) => [key, +value]));
       const share = (y) => low + (high - low) * (y - y0) / (y1 - y0);
-      const percent = (y) => `${(100 * share(y)).toFixed(1)}%`;
+      const size = (y) => low * Math.pow(high / low, (y - y0) / (y1 - y0));
+      const percent = (y) => (panel.dataset.scale === "logarithmic" ? size(y).toPrecision(2) : `${(100 * share(y)).toFixed(1)}%`);
       const cursor = document.createElementNS(panel.namespaceURI, "line");
       cursor.setAttribute("class", "cursor");
       cursor.setAttribute("y1", y1);
