@@ -1,14 +1,29 @@
 """Typed, frozen settings that refuse unknown keys, and those of a model's architecture."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from semfocus.notation import did_you_mean
 
+#: `field: Annotated[float, LATER] = Field(1.0)` for a field that is younger than the results in people's stores
+LATER = "written only where it is not at its default"
+
 
 class Settings(BaseModel):
-    """Base of all settings: strict types, no unknown keys, no change after construction."""
+    """Base of all settings: strict types, no unknown keys, no change after construction.
+
+    A LATER field at its default is not written: a spec that does not use it keeps the text, and so the name, that it
+    had before the field existed, and old and new records of one setting are equal.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True
@@ -24,6 +39,14 @@ class Settings(BaseModel):
                     raise ValueError(
                         f"unknown key {key!r}{did_you_mean(str(key), cls.model_fields)}; known: {known}"
                     )
+        return values
+
+    @model_serializer(mode="wrap")
+    def _leave_out_later_fields(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = write(self)
+        for key, field in type(self).model_fields.items():
+            if LATER in field.metadata and getattr(self, key) == field.default:
+                values.pop(key, None)
         return values
 
 
@@ -52,7 +75,9 @@ class GroupFactors(Settings):
 class ModelSettings(Settings):
     """The architecture, apart from what the task and the pattern decide.
 
-    The last four fields reproduce the authors' released code; see docs/deviations.md.
+    `attention_dropout_in_evaluation` to `first_norm_eps` reproduce the authors' released code; see docs/deviations.md.
+    The last two separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
+    through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion stays below 2c.
     """
 
     d_model: int = Field(64, ge=1)
@@ -70,6 +95,8 @@ class ModelSettings(Settings):
     padding_takes_part: bool = False
     pad_to_multiple: int = Field(1, ge=1)
     first_norm_eps: float | None = Field(None, ge=0)
+    score_gradient: Annotated[float, LATER] = Field(1.0, ge=0)
+    score_clip: Annotated[float | None, LATER] = Field(None, gt=0)
 
     @model_validator(mode="after")
     def _joint_has_one_head(self) -> "ModelSettings":

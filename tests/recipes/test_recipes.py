@@ -3,6 +3,7 @@ import pytest
 from semfocus.recipes import RECIPES, as_released, tuned
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS, PAPER_TASKS
+from semfocus.studies.arms import comparisons
 from semfocus.studies.grid import refuse_repeats
 
 #: tasks x arms x settings x seeds
@@ -28,6 +29,9 @@ NUMBERS = {
     "k_sweep": 7 * 9 * 10,
     "k_sweep_marked_majority": 7 * 9 * 10,
     "temperature": 2 * (3 * 5 + 2 * 2 * 2) * 10,
+    "sharpness": 2 * 10 * 5,
+    "sharpness_paper": 2 * 10 * 10,
+    "twins": 2 * 4 * 5,
     "tuned": 2 * 4 * 6 * 3,
     "length": 3 * 4 * 10,
     "norm": 3 * 4 * 2 * 10,
@@ -88,6 +92,32 @@ def test_a_short_ablation_includes_the_papers_value_of_its_task() -> None:
     for name in ("depth", "heads", "learning_rate", "decay"):
         for recipe in (RECIPES[name], RECIPES[f"{name}_short"]):
             assert len(curves & {spec.digest for spec in recipe.specs()}) == 3 * 10
+
+
+def test_sharpness_compares_every_control_in_one_table_and_shares_runs() -> None:
+    specs = RECIPES["sharpness"].specs()
+    records = [{"run": spec.digest, "spec": spec.model_dump(mode="json"), "state": "done"} for spec in specs]
+    for found in comparisons(records):
+        assert found.groups == {
+            "full": "baseline",
+            "top_k(5)": "input-dependent",
+            "banded(5)": "input-agnostic",
+            "full \u00d74": "sharper full attention",
+            "full \u00d710": "sharper full attention",
+            "full clipped at 1": "control",
+            "full gradient \u00d710": "control",
+            "full q/k rate \u00d710": "control",
+            "full q/k start \u00d73.1623": "control",
+            "full \u00d710 gradient \u00f710": "control",
+        }
+        assert {len(own) for own in found.arms.values()} == {5}
+    assert len(comparisons(records)) == 2
+    small = {spec.digest for spec in RECIPES["small"].specs()}
+    assert {spec.digest for spec in RECIPES["twins"].specs()} <= small
+    shared = {spec.digest for spec in specs} & small
+    assert len(shared) == 2 * 5 * 5
+    paper = {spec.digest for spec in RECIPES["sharpness_paper"].specs()}
+    assert len(paper & {spec.digest for spec in RECIPES["temperature"].specs()}) == 2 * 7 * 10
 
 
 def test_as_released_loses_a_sample_on_listops_only() -> None:

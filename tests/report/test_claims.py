@@ -74,6 +74,13 @@ def starts(large: float, fast_rate: float) -> Records:
     ]
 
 
+def controlled(middle: float, **changes: Any) -> Records:
+    """Full attention as it is, and with a control."""
+    both = ("even_pairs", "missing_duplicate")
+    sharper = changes.pop("sharper", 1.0)
+    return [*runs(arms(full=60), tasks=both), *runs({("full", sharper): middle}, tasks=both, **changes)]
+
+
 _ONES = dict.fromkeys(("embedding", "query_key", "value_out", "mlp", "readout"), 1.0)
 ACTIVATIONS = ("relu", "gelu", "mish")
 
@@ -145,6 +152,14 @@ CASES: dict[str, tuple[Records, Records]] = {
         runs(arms(full=40, banded_sharp=8)),
     ),
     "a_sharper_start_is_enough": (starts(large=10, fast_rate=50), starts(large=66, fast_rate=50)),
+    "sharpness_needs_no_larger_gradient": (
+        controlled(10, sharper=10.0, model__score_gradient=0.1),
+        controlled(66, sharper=10.0, model__score_gradient=0.1),
+    ),
+    "small_dispersion_is_enough": (
+        controlled(10, model__score_clip=1.0),
+        controlled(66, model__score_clip=1.0),
+    ),
     "start_matters_more_than_speed": (starts(large=10, fast_rate=50), starts(large=50, fast_rate=10)),
 }
 NEVER_FROM_CURVES = {"smaller_dispersion_faster", "stability_generalises", "separation_keeps_masks"}

@@ -74,6 +74,9 @@ WRONG = {
         "spec.json",
         lambda record: record["spec"] | {"model": {"inverse_temperature": "hot"}},
     ),
+    "a clip in words": ("spec.json", lambda record: record["spec"] | {"model": {"score_clip": "tight"}}),
+    "one scale for all": ("spec.json", lambda record: record["spec"] | {"model": {"initial_scale": 3.0}}),
+    "no factor": ("spec.json", lambda record: record["spec"] | {"model": {"score_gradient": None}}),
 }
 
 

@@ -33,6 +33,34 @@ def test_label_and_group(pattern: str, temperature: float, label: str, group: st
     assert group in GROUPS
 
 
+@pytest.mark.parametrize(
+    ("model", "training", "label"),
+    [
+        ({"inverse_temperature": 10.0, "score_gradient": 0.1}, {}, "full ×10 gradient ÷10"),
+        ({"score_gradient": 2.0, "score_clip": None}, {}, "full gradient ×2"),
+        ({"score_clip": 0.5}, {}, "full clipped at 0.5"),
+        ({"initial_scale": {"query_key": 3.1623, "mlp": 1.0}}, {}, "full q/k start ×3.1623"),
+        ({"score_clip": 1.0}, {"learning_rate_scale": {"query_key": 10.0}}, "full clipped at 1 q/k rate ×10"),
+    ],
+)
+def test_controls_are_in_the_label_and_in_a_group_of_their_own(
+    model: dict[str, object], training: dict[str, object], label: str
+) -> None:
+    found = arm_of({"pattern": "full", "model": model, "training": training})
+    assert (found.label, found.group) == (label, "control")
+    assert arm_of({"pattern": "top_k(5)", "model": model, "training": training}).group == "control"
+
+
+def test_arms_with_controls_are_compared_with_the_baseline() -> None:
+    records = [
+        *arm("full", [9, 9]),
+        *arm("full", [9, 9], model={"score_clip": 1.0}),
+        *arm("full", [9, 9], model={"score_gradient": 1.0}),  # as older and newer records may say it
+    ]
+    (found,) = comparisons(records)
+    assert {label: len(own) for label, own in found.arms.items()} == {"full": 2, "full clipped at 1": 2}
+
+
 def test_groups_are_the_families_of_the_patterns() -> None:
     from semfocus.mechanisms.catalog import BUILT_IN, PATTERNS
 

@@ -1,7 +1,11 @@
+import pytest
+
+from semfocus.cli.study_options import split_list
 from semfocus.recipes import RECIPES
 from semfocus.runs import RunSpec
 from semfocus.studies import grid
 from semfocus.studies.arm_text import read_arm
+from semfocus.studies.arms import arm_of
 from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
 
 QUICK = RECIPES["quick"].specs()
@@ -13,10 +17,51 @@ def arms(specs: list[RunSpec]) -> list[str]:
 
 
 def test_an_arm_is_a_pattern_and_perhaps_its_inverse_temperature() -> None:
-    assert read_arm("full") == ("full", None)
-    assert read_arm("full x4") == read_arm("full \u00d74") == ("full", 4.0)
-    assert read_arm(" random(5, fixed)  x 0.5 ") == ("random(5,fixed)", 0.5)
-    assert read_arm("banded(5)+G1") == ("banded(5)+G1", None)
+    sharper = "model.inverse_temperature"
+    assert read_arm("full") == ("full", {})
+    assert read_arm("full x4") == read_arm("full \u00d74") == ("full", {sharper: 4.0})
+    assert read_arm(" random(5, fixed)  x 0.5 ") == ("random(5,fixed)", {sharper: 0.5})
+    assert read_arm("banded(5)+G1") == ("banded(5)+G1", {})
+
+
+CONTROLLED = {
+    "full x10 gradient /10": {"model.inverse_temperature": 10.0, "model.score_gradient": 0.1},
+    "full gradient x10": {"model.score_gradient": 10.0},
+    "full gradient x0": {"model.score_gradient": 0.0},
+    "top_k(5) clipped at 0.5": {"model.score_clip": 0.5},
+    "full q/k start x3.1623": {"model.initial_scale.query_key": 3.1623},
+    "random(5,fixed) x2 clipped at 1 q/k rate x10": {
+        "model.inverse_temperature": 2.0,
+        "model.score_clip": 1.0,
+        "training.learning_rate_scale.query_key": 10.0,
+    },
+}
+
+
+@pytest.mark.parametrize(("text", "settings"), CONTROLLED.items())
+def test_an_arm_with_controls_is_written_as_its_label_and_back(text: str, settings: dict[str, float]) -> None:
+    pattern = text.split(" ")[0]
+    assert read_arm(text) == (pattern, settings)
+    (spec, *_) = with_patterns(QUICK, [text])
+    label = arm_of(spec.model_dump(mode="json")).label
+    assert label == text.replace(" x", " \u00d7").replace("/10", "\u00f710")
+    assert read_arm(label) == (pattern, settings)
+    assert split_list(label, "--patterns") == [label]  # as it stands in a table
+
+
+def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() -> None:
+    chosen = with_patterns(QUICK, ["full x1", "full clipped at 1"])
+    assert len(chosen) == 2 * 3
+    assert {spec.model.score_clip for spec in chosen if spec.seed == chosen[0].seed} == {None, 1.0}
+    assert {spec.model.inverse_temperature for spec in chosen} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "text", ["full clipped", "full gradient", "full gradient /0", "full clipped at -1", ""]
+)
+def test_an_arm_that_says_half_of_it_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"pattern|divided by 0"):
+        read_arm(text)
 
 
 def test_patterns_of_the_recipe_are_selected() -> None:

@@ -48,12 +48,14 @@ def report(
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
-    """The records, with their evaluations at other lengths, and plans of a study, or all."""
+    """The records, with their evaluations at other lengths and their twins, and plans of a study, or all."""
     from semfocus.notation import did_you_mean
     from semfocus.report.lengths import with_evaluations
+    from semfocus.report.twins import with_twins
     from semfocus.runs.plan import read_plans
 
-    plans, records = read_plans(opened), with_evaluations(opened, opened.records())
+    plans = read_plans(opened)
+    records = with_twins(opened, with_evaluations(opened, opened.records()))
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]

@@ -42,15 +42,15 @@ def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads
     members: dict[str, list[RunSpec]] = {}
     for spec in specs:
         own = values[spec.digest]
-        for key, value in own.items():
-            seen.setdefault(key, set()).add(str(value))
+        for key in dict.fromkeys(key for each in values.values() for key in each):
+            seen.setdefault(key, set()).add(str(own.get(key)))
         members.setdefault(json.dumps(own | {"seed": 0}, sort_keys=True), []).append(spec)
     varying = [key for key in seen if len(seen[key]) > 1 and key not in WITHIN_A_COMPARISON]
     return [
         Group(
             task=group[0].task,
             arm=arm_of(group[0].model_dump()).label,
-            setting={key: values[group[0].digest][key] for key in sorted(varying)},
+            setting={key: values[group[0].digest].get(key) for key in sorted(varying)},
             seeds=[spec.seed for spec in group],
             ended=sum(store.directory(spec).has_ended for spec in group),
             parameters=sum(each.numel() for each in build_model(group[0]).parameters()),
@@ -84,7 +84,7 @@ def print_plan(
         for group in members:
             ended_here = f", {group.ended} ended" if group.ended else ""
             each = f"{group.parameters:,} parameters, {group.epochs} epochs, {duration(group.seconds_a_run)} each"
-            typer.echo(f"  {group.arm:<20} {len(group.seeds):>3} runs{ended_here}, {each}")
+            typer.echo(f"  {group.arm:<24} {len(group.seeds):>3} runs{ended_here}, {each}")
     typer.echo(f"{len(specs)} runs, {ended} of them in {store.path} already; nothing was written.")
     typer.echo(
         f"About {duration(left / workers)} with {workers} at once: an estimate from a few steps of each kind of run, "

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from semfocus.cli.study_lengths import Lengths
     from semfocus.cli.study_run import Execution, StudyResult
+    from semfocus.cli.study_twins import Measured
     from semfocus.runs.record import Record
     from semfocus.studies.summaries import TaskSummary
 
@@ -27,6 +28,7 @@ def show_result(
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
     from semfocus.cli.study_lengths import Lengths, evaluated_lengths
+    from semfocus.cli.study_twins import Measured, measured_twins
     from semfocus.studies.analysis import analyse
 
     summaries = analyse(result.records, apart_from=result.source.own_settings)
@@ -34,9 +36,10 @@ def show_result(
     if console is not None:  # before anything else that takes time or may fail
         _print_summaries(console, result, summaries)
     lengths = evaluated_lengths(result, execution) if result.source.evaluates_lengths else Lengths()
+    twins = measured_twins(result, execution) if result.source.measures_twins else Measured()
     page = None if no_report else _write_report(result, execution, report or _usual_place(result, execution))
     if console is not None:
-        _print_rest(console, result, lengths, page)
+        _print_rest(console, result, lengths, twins, page)
     else:
         print_json(
             {
@@ -48,10 +51,12 @@ def show_result(
                 "summaries": [_plain(summary) for summary in summaries],
                 "lengths": lengths.rows,
                 "length_errors": lengths.errors,
+                "twins": twins.twins,
+                "twin_errors": twins.errors,
                 "records": result.records,
             }
         )
-    return len(_unsuccessful(result)) + len(lengths.errors)
+    return len(_unsuccessful(result)) + len(lengths.errors) + len(twins.errors)
 
 
 def _console() -> "Console":
@@ -72,11 +77,15 @@ def _print_summaries(console: "Console", result: "StudyResult", summaries: "list
         console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
 
 
-def _print_rest(console: "Console", result: "StudyResult", lengths: "Lengths", page: Path | None) -> None:
+def _print_rest(
+    console: "Console", result: "StudyResult", lengths: "Lengths", twins: "Measured", page: Path | None
+) -> None:
     from semfocus.cli.study_lengths import print_lengths
+    from semfocus.cli.study_twins import print_twins
 
     print_lengths(console, lengths.rows)
-    for line in [*map(failure_line, _unsuccessful(result)), *lengths.errors]:
+    print_twins(console, result, twins)
+    for line in [*map(failure_line, _unsuccessful(result)), *lengths.errors, *twins.errors]:
         console.print(line, markup=False, style="red")
     if page is not None:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
@@ -118,9 +127,10 @@ def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
 def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:
     from semfocus.report import write_report
     from semfocus.report.lengths import with_evaluations
+    from semfocus.report.twins import with_twins
 
     return write_report(
-        with_evaluations(execution.store, result.records),
+        with_twins(execution.store, with_evaluations(execution.store, result.records)),
         path,
         plans=result.plans,
         title=result.source.question,

@@ -13,7 +13,10 @@ from semfocus.mechanisms.pattern import Pattern, QueryRows
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """Checked inputs: query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv), heads already matched."""
+    """Checked inputs: query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv), heads already matched.
+
+    `score_clip` is no option of `attention`: it serves a control of studies (model/self_attention.py), on the reference.
+    """
 
     query: Tensor
     key: Tensor
@@ -24,6 +27,7 @@ class AttentionCall:
     scale: float
     dropout: float
     generator: torch.Generator | None
+    score_clip: float | None = None
 
     @property
     def batch_shape(self) -> torch.Size:

@@ -26,6 +26,8 @@ def refuses(call: AttentionCall) -> str | None:
     """Why a call cannot be served by blocks of queries, or None."""
     if is_transformed():
         return REASON
+    if call.score_clip is not None:
+        return "clipped scores are served by the reference alone"
     if not call.pattern.serves_rows():
         return f"the pattern defines no keep_rows: {call.pattern}"
     if 0 in (*call.batch_shape, call.query.shape[-2], *call.value.shape[-2:]):

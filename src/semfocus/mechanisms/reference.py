@@ -1,6 +1,6 @@
 """The definition of attention under a pattern: dense, slow, obvious, differentiable twice.
 
-In this order: scores; what is allowed; what the pattern keeps of it; softmax over the kept; dropout;
+In this order: scores (clipped, if that is asked for); what is allowed; what the pattern keeps of it; softmax over the kept; dropout;
 sum of the kept values. Every faster implementation is tested against this file.
 """
 
@@ -17,7 +17,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
     query, key, value = (at_least_float32(each).contiguous() for each in (call.query, call.key, call.value))
     allowed = call.allowed()
 
-    scores = allowed_scores(query, key, call.scale, allowed)
+    scores = allowed_scores(query, key, call.scale, allowed, call.score_clip)
     scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
     with torch.no_grad():
         kept = call.pattern.keep(scores, allowed, call.generator) & allowed
@@ -33,9 +33,14 @@ def at_least_float32(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def allowed_scores(query: Tensor, key: Tensor, scale: float, allowed: Tensor) -> Tensor:
-    """Scaled products of queries and keys, -inf where not allowed."""
-    return (_products(query, key) * scale).masked_fill(~allowed, -torch.inf)
+def allowed_scores(
+    query: Tensor, key: Tensor, scale: float, allowed: Tensor, clip: float | None = None
+) -> Tensor:
+    """Scaled products of queries and keys, within (-clip, clip) if that is given, -inf where not allowed."""
+    scores = _products(query, key) * scale
+    if clip is not None:
+        scores = clip * torch.tanh(scores / clip)
+    return scores.masked_fill(~allowed, -torch.inf)
 
 
 def rows_with_nan(scores: Tensor) -> Tensor | None:

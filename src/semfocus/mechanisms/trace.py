@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from semfocus.mechanisms.call import AttentionInfo
+from semfocus.mechanisms.call import AttentionInfo, checked_call
 from semfocus.mechanisms.functional import attention
 from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.reference import reference_attention
 
 Listener = Callable[[Tensor, AttentionInfo], None]
 
@@ -45,9 +46,13 @@ class ObservableAttention(nn.Module):
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
         implementation: str = "auto",
+        score_clip: float | None = None,
     ) -> Tensor:
-        """`attention`, heard by the listeners; without any it is the bare function."""
-        if not self.listeners:
+        """`attention`, heard by the listeners; without any it is the bare function.
+
+        `score_clip` limits the scaled scores to (-c, c), before the pattern chooses: c tanh(score / c), on the reference.
+        """
+        if not self.listeners and score_clip is None:
             return attention(
                 query,
                 key,
@@ -60,18 +65,22 @@ class ObservableAttention(nn.Module):
                 generator=generator,
                 implementation=implementation,
             )
-        output, info = attention(
-            query,
-            key,
-            value,
-            pattern,
-            mask=mask,
-            causal=causal,
-            scale=scale,
-            dropout=dropout,
-            generator=generator,
-            return_info=True,
-        )
+        if score_clip is None:
+            output, info = attention(
+                query,
+                key,
+                value,
+                pattern,
+                mask=mask,
+                causal=causal,
+                scale=scale,
+                dropout=dropout,
+                generator=generator,
+                return_info=True,
+            )
+        else:
+            call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, False, generator)
+            output, info = reference_attention(replace(call, score_clip=score_clip))
         for listener in self.listeners:
             listener(inputs, info)
         return output

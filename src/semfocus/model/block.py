@@ -78,6 +78,7 @@ class Block(nn.Module):
             return False
         return (
             not attention.listeners
+            and _has_plain_scores(attention.config)
             and _has_fast_path(attention.config.pattern, x.shape[1])
             and 0 not in x.shape
             and x.shape[-1] == attention.config.d_model
@@ -122,6 +123,11 @@ class Block(nn.Module):
 
 def _has_fast_path(pattern: Pattern, length: int) -> bool:
     return has_kernel(pattern) or serves_as_mask(pattern, length, length)
+
+
+def _has_plain_scores(config: ModelConfig) -> bool:
+    """Whether scores are mere products with their own gradient: the fused kernel knows no controls."""
+    return config.score_clip is None and (config.score_gradient == 1.0 or not torch.is_grad_enabled())
 
 
 def _is_plain(module: nn.Module) -> bool:

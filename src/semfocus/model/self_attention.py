@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from semfocus.mechanisms import ObservableAttention
 from semfocus.mechanisms.kernels.split_three import split_three
 from semfocus.model.config import ModelConfig
+from semfocus.model.score_gradient import with_gradient_times
 
 
 class SelfAttention(ObservableAttention):
@@ -30,16 +31,19 @@ class SelfAttention(ObservableAttention):
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
         query, key, value = split_three(F.linear(x, weight, bias))
+        # Scores are linear in each of the two, so this is the factor on the gradient of the scores themselves.
+        factor = self.config.score_gradient
         mixed = self.attend(
             x,
-            self._split(query),
-            self._split(key),
+            self._split(with_gradient_times(query, factor)),
+            self._split(with_gradient_times(key, factor)),
             self._split(value),
             self.config.pattern,
             mask=mask,
             scale=self.scale,
             dropout=attention_dropout(self),
             generator=generator,
+            score_clip=self.config.score_clip,
         )
         return self.out(mixed.transpose(1, 2).flatten(2))
 
@@ -59,16 +63,18 @@ class JointSelfAttention(ObservableAttention):
 
     def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
         """As in SelfAttention, with one head."""
+        factor = self.config.score_gradient
         mixed = self.attend(
             x,
-            self.score(x).unsqueeze(1),
-            x.unsqueeze(1),
+            with_gradient_times(self.score(x), factor).unsqueeze(1),
+            with_gradient_times(x, factor).unsqueeze(1),
             self.value(x).unsqueeze(1),
             self.config.pattern,
             mask=mask,
             scale=self.config.inverse_temperature,
             dropout=attention_dropout(self),
             generator=generator,
+            score_clip=self.config.score_clip,
         )
         return mixed.squeeze(1)
 

@@ -21,9 +21,12 @@ from semfocus.recipes import (
     mask_sizes,
     norm,
     quick,
+    sharpness,
+    sharpness_paper,
     small,
     temperature,
     tuned,
+    twins,
 )
 from semfocus.recipes.short import OnEvenPairs
 from semfocus.runs import RunSpec
@@ -61,6 +64,9 @@ RECIPES: Mapping[str, Recipe] = {
     "k_sweep": k_sweep,
     "k_sweep_marked_majority": k_sweep_marked_majority,
     "temperature": temperature,
+    "sharpness": sharpness,
+    "sharpness_paper": sharpness_paper,
+    "twins": twins,
     "tuned": tuned,
     "length": length,
     "norm": norm,

@@ -1,4 +1,4 @@
-"""The arms that recipes compare: patterns, some of them at a higher inverse temperature."""
+"""The arms that recipes compare: patterns, some of them at a higher inverse temperature or with a control."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def compare(
     """
     columns = []
     for arm in arms:
-        pattern, factor = read_arm(arm)
-        sharpness = {} if factor is None else {"model__inverse_temperature": [factor]}
-        columns.append(grid(base, **axes, **sharpness, pattern=[pattern], seed=seeds))
+        pattern, settings = read_arm(arm)
+        own = {key.replace(".", "__"): [value] for key, value in settings.items()}
+        columns.append(grid(base, **axes, **own, pattern=[pattern], seed=seeds))
     return [spec for row in zip(*columns, strict=True) for spec in row]

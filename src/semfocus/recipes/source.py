@@ -43,6 +43,10 @@ class Source:
     def evaluates_lengths(self) -> bool:
         return bool(getattr(self.recipe, "EVALUATE_LENGTHS", False))
 
+    @property
+    def measures_twins(self) -> bool:
+        return bool(getattr(self.recipe, "TWINS", False))
+
     def specs(self) -> list[RunSpec]:
         """The recipe's own list, made sure to be one."""
         return checked_specs(self.recipe.specs, self.name)

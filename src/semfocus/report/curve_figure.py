@@ -27,7 +27,7 @@ def curve_figure(
     panel.level(
         target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
     )
-    return _with_lines(panel, sampled, grid, inks)
+    return with_lines(panel, sampled, grid, inks)
 
 
 def length_figure(title: str, table: LengthTable, inks: Mapping[str, Ink]) -> Markup | None:
@@ -38,7 +38,7 @@ def length_figure(title: str, table: LengthTable, inks: Mapping[str, Ink]) -> Ma
         return None
     if table.trained_at is not None:
         panel.mark(table.trained_at, f"trained at {table.trained_at}")
-    return _with_lines(panel, sampled, table.lengths, inks)
+    return with_lines(panel, sampled, table.lengths, inks)
 
 
 def along_figure(
@@ -81,9 +81,10 @@ def _panel(
     )
 
 
-def _with_lines(
+def with_lines(
     panel: Panel, sampled: Mapping[str, Sampled], grid: Sequence[int], inks: Mapping[str, Ink]
 ) -> Markup:
+    """The drawing of a panel with a median, a band and a line a seed for every arm."""
     for label, arm in reversed(list(sampled.items())):  # the first ones end on top
         _draw(panel, label, arm, grid, inks[label])
     if len(sampled) <= MOST_LABELS:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from semfocus.durable import write_durably
 from semfocus.report.lengths import KEY as EVALUATIONS
 from semfocus.report.probed import KEY as PROBES
+from semfocus.report.twins import KEY as TWINS
 from semfocus.studies.arms import arm_of
 from semfocus.studies.setting import flat
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
-_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS, PROBES)
+_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS, PROBES, TWINS)
 
 
 def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:

@@ -15,6 +15,8 @@ from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
 from semfocus.report.tables import TaskTable, detail_table, task_table
+from semfocus.report.twin_figure import twin_figures
+from semfocus.report.twins import TwinTable, twin_table
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 from semfocus.studies.wording import bounded, percent, seeds
@@ -42,6 +44,7 @@ class ComparisonView:
     legend: list[tuple[str, str, Ink]]
     figures: list[Markup]
     lengths: LengthTable | None
+    twins: TwinTable | None
     commands: list[str]
     runs: list[tuple[str, Mapping[str, Any], str]]
     spec: dict[str, Any]
@@ -68,6 +71,7 @@ def comparison_view(
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
         lengths=length_table(comparison.arms),
+        twins=twin_table(comparison.arms),
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
         runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
@@ -132,6 +136,9 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
     lengths = length_table(arms)
     if lengths is not None:
         figures.append(length_figure("accuracy by length, after training", lengths, inks))
+    twins = twin_table(arms)
+    if twins is not None:
+        figures += twin_figures(twins, inks)
     return [figure for figure in figures if figure is not None]
 
 

@@ -41,7 +41,7 @@ def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json, twins.json: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -144,6 +144,21 @@ class RunDirectory:
     def write_probes(self, rows: list[dict[str, Any]]) -> None:
         self._write_json("probes.json", {"rows": rows})
 
+    def twins(self) -> list[dict[str, Any]]:
+        """How far runs that differ in one training sample went from this one; see studies/twins.py."""
+        if not (self.path / "twins.json").exists():
+            return []
+        found = self._read_json("twins.json").get("twins")
+        if not isinstance(found, list) or not all(
+            isinstance(each, dict) and isinstance(each.get("replaced"), int) and _are_rows(each.get("rows"))
+            for each in found
+        ):
+            raise DamagedRun(f"{self.path / 'twins.json'} is damaged: not a list of twins")
+        return found
+
+    def write_twins(self, twins: list[dict[str, Any]]) -> None:
+        self._write_json("twins.json", {"twins": twins})
+
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
             values = json.loads((self.path / name).read_text())
@@ -156,6 +171,10 @@ class RunDirectory:
     def _write_json(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
         write_durably(self.path / name, text.encode())
+
+
+def _are_rows(rows: Any) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, dict) and "epoch" in row for row in rows)
 
 
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:

@@ -19,13 +19,32 @@ _NUMBERS = (
     *("train_seconds", "evaluation_seconds"),
 )
 
+#: what labels are made of; a field that is not written is at its default
+_FACTORS = (
+    ("model", "inverse_temperature"),
+    ("model", "score_gradient"),
+    ("model", "score_clip"),
+    ("model", "initial_scale", "query_key"),
+    ("training", "learning_rate_scale", "query_key"),
+)
+
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:
     """What keeps it from being a spec; its values are checked by whoever makes a RunSpec of it."""
     problem = _problem(spec, _SPEC) or _problem(spec["training"], {"epochs": int}, "training.")
-    if problem is None and not isinstance(spec["model"].get("inverse_temperature", 1.0), int | float):
-        problem = "model.inverse_temperature is not a number"
-    return problem
+    return problem or next(filter(None, (_problem_of_factor(spec, path) for path in _FACTORS)), None)
+
+
+def _problem_of_factor(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
+    value: Any = spec
+    for place, name in enumerate(path):
+        if not isinstance(value, dict):
+            return f"{'.'.join(path[:place])} is not dict"
+        if name not in value:
+            return None
+        value = value[name]
+    may_be_none = path[-1] == "score_clip" and value is None
+    return None if may_be_none or isinstance(value, int | float) else f"{'.'.join(path)} is not a number"
 
 
 def problem_of_record(record: dict[str, Any]) -> str | None:

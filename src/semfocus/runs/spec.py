@@ -65,6 +65,10 @@ class RunSpec(Settings):
             raise ValueError(
                 "training.length belongs to tasks that draw samples; a data file has its own lengths"
             )
+        if isinstance(task, FileTask) and self.training.replace_sample is not None:
+            raise ValueError(
+                "training.replace_sample needs a task that draws samples; a data file has only its own"
+            )
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))
@@ -83,7 +87,10 @@ class RunSpec(Settings):
         return parse_pattern(self.pattern)
 
     def canonical(self) -> str:
-        """The spec as one line of JSON with sorted keys; a data file counts by its content, not its path."""
+        """The spec as one line of JSON with sorted keys; a data file counts by its content, not its path.
+
+        Fields added later (settings.LATER) are in it only where they are not at their default, so names do not drift.
+        """
         values = self.model_dump(mode="json")
         if self.data is not None:
             values["task"] = "file"

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from semfocus.settings import GroupFactors, Settings
+from semfocus.settings import LATER, GroupFactors, Settings
 
 SpecLength = Annotated[
     int | tuple[int, int],
@@ -13,7 +13,10 @@ SpecLength = Annotated[
 
 
 class TrainingSettings(Settings):
-    """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code."""
+    """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code.
+
+    `replace_sample`: the index of a training sample in whose place stands another draw; see studies/twins.py.
+    """
 
     length: SpecLength
     num_train: int = Field(5000, ge=1)
@@ -29,12 +32,18 @@ class TrainingSettings(Settings):
     clip_norm: float | None = Field(0.5, gt=0)
     stop_at: float | None = Field(None, gt=0, le=1)
     drop_samples_per_epoch: int = Field(0, ge=0)
+    replace_sample: Annotated[int | None, LATER] = Field(None, ge=0)
 
     @model_validator(mode="after")
     def _leaves_samples(self) -> "TrainingSettings":
         if self.drop_samples_per_epoch >= self.num_train:
             raise ValueError(
                 f"drop_samples_per_epoch must be below num_train, got {self.drop_samples_per_epoch}"
+            )
+        if self.replace_sample is not None and self.replace_sample >= self.num_train:
+            raise ValueError(
+                f"replace_sample must be the index of a training sample, below num_train={self.num_train}, "
+                f"got {self.replace_sample}"
             )
         if self.optimiser == "adam" and self.momentum:
             raise ValueError("momentum belongs to optimiser='sgd'")

@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from semfocus.studies.controls import CONTROLS, SHARPENED, controls_text
 from semfocus.studies.setting import Setting, flat, unlike_the_paper
 
 Record = dict[str, Any]
 
 BASELINE = "full"
-#: between a pattern and its inverse temperature in a label
-SHARPENED = " ×"  # noqa: RUF001
 GROUPS = (
     "baseline",
     "input-dependent",
@@ -31,15 +30,17 @@ _GROUP_OF_PATTERN = {
     "bottom_k": "control",
     "random": "control",
 }
-#: what tells two arms of one comparison apart, and two runs of one arm
-WITHIN_A_COMPARISON = ("task", "pattern", "seed", "model.inverse_temperature")
+#: what tells two arms of one comparison apart
+ARM_KEYS = ("pattern", "model.inverse_temperature", *CONTROLS)
+#: and two runs of one arm
+WITHIN_A_COMPARISON = ("task", "seed", *ARM_KEYS)
 #: of two records of one run, the one that says more
 _MOST_FINISHED_FIRST = ("done", "diverged", "failed", "interrupted", "unfinished", "running")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: a pattern at an inverse temperature."""
+    """One side of a comparison: a pattern at an inverse temperature, with the controls that are not plain."""
 
     label: str
     group: str
@@ -47,7 +48,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs that differ in pattern, inverse temperature and seed alone."""
+    """Runs that differ in pattern, inverse temperature, controls and seed alone."""
 
     task: str
     setting: Setting
@@ -63,10 +64,11 @@ def arm_of(spec: Mapping[str, Any]) -> Arm:
     >>> arm_of({"pattern": "banded(5)+G1"}), arm_of({"pattern": "full", "model": {"inverse_temperature": 4.0}})
     (Arm(label='banded(5)+G1', group='input-agnostic'), Arm(label='full ×4', group='sharper full attention'))
     """
-    pattern = str(spec.get("pattern", BASELINE))
-    temperature = float(spec.get("model", {}).get("inverse_temperature", 1.0))
+    pattern, setting = str(spec.get("pattern", BASELINE)), flat(spec)
+    temperature = float(setting.get("model.inverse_temperature", 1.0))
     label = pattern if temperature == 1 else f"{pattern}{SHARPENED}{temperature:g}"
-    return Arm(label, _group_of(pattern, temperature))
+    controls = controls_text(setting)
+    return Arm(label + controls, "control" if controls else _group_of(pattern, temperature))
 
 
 def _group_of(pattern: str, temperature: float) -> str:

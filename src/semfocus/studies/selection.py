@@ -7,6 +7,7 @@ from typing import Any
 
 from semfocus.runs import RunSpec
 from semfocus.studies.arm_text import read_arm
+from semfocus.studies.arms import ARM_KEYS
 from semfocus.studies.grid import put
 from semfocus.studies.setting import flat
 from semfocus.tasks import parse_task
@@ -25,7 +26,7 @@ def with_tasks(specs: Sequence[RunSpec], tasks: Sequence[str]) -> list[RunSpec]:
 
 
 def with_patterns(specs: Sequence[RunSpec], arms: Sequence[str]) -> list[RunSpec]:
-    """Only these arms: `full` at every inverse temperature that the specs give it, `full x4` at this one.
+    """Only these arms: `full` at every inverse temperature and control that the specs give it, `full x4` at this one.
 
     An arm that the specs lack is added wherever they compare patterns.
     """
@@ -34,10 +35,8 @@ def with_patterns(specs: Sequence[RunSpec], arms: Sequence[str]) -> list[RunSpec
     return sorted(chosen, key=lambda spec: order[_setting(spec)])  # stable: arms of a seed stay together
 
 
-def _of_arm(specs: Sequence[RunSpec], pattern: str, factor: float | None) -> list[RunSpec]:
-    change: dict[str, Any] = {"pattern": pattern}
-    if factor is not None:
-        change["model.inverse_temperature"] = factor
+def _of_arm(specs: Sequence[RunSpec], pattern: str, settings: Mapping[str, float]) -> list[RunSpec]:
+    change: dict[str, Any] = {"pattern": pattern, **settings}
     own = [spec for spec in specs if all(_value(spec, key) == value for key, value in change.items())]
     return own or [changed(spec, change) for spec in _compared(specs)]
 
@@ -78,7 +77,7 @@ def without_repeats(specs: Iterable[RunSpec]) -> list[RunSpec]:
 
 def _moved(spec: RunSpec, task: str) -> RunSpec:
     usual = flat(RunSpec.model_validate({"task": spec.task}).model_dump())
-    own = {key: value for key, value in flat(spec.model_dump()).items() if value != usual[key]}
+    own = {key: value for key, value in flat(spec.model_dump()).items() if value != usual.get(key)}
     values: dict[str, Any] = {"task": task}
     for key, value in own.items():
         put(values, key.split("."), value)
@@ -86,10 +85,10 @@ def _moved(spec: RunSpec, task: str) -> RunSpec:
 
 
 def _value(spec: RunSpec, key: str) -> Any:
-    return flat(spec.model_dump())[key]
+    return flat(spec.model_dump()).get(key)  # a LATER field at its default is not there
 
 
-def _setting(spec: RunSpec, without: Sequence[str] = ("pattern", "model.inverse_temperature")) -> str:
+def _setting(spec: RunSpec, without: Sequence[str] = ARM_KEYS) -> str:
     """Everything but the arm, to group by."""
     values = {key: value for key, value in flat(spec.model_dump()).items() if key not in without}
     return json.dumps(values, sort_keys=True)

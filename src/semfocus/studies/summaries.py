@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from semfocus.studies.arms import SHARPENED, Comparison
+from semfocus.studies.arms import Comparison
+from semfocus.studies.controls import SHARPENED
 from semfocus.studies.statistics import Estimate, Speedup, Time
 
 
@@ -52,7 +53,7 @@ class ArmSummary:
 
     @property
     def is_sharpened(self) -> bool:
-        """Whether the arm runs at another inverse temperature than 1."""
+        """Whether the arm runs at another inverse temperature than 1, or with another factor of a control."""
         return SHARPENED in self.label
 
 

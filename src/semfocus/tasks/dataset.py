@@ -34,15 +34,32 @@ class Dataset:
     overlap: int
 
 
-def draw_dataset(task: Task, num_train: int, num_held_out: int, length: Length, seed: int) -> Dataset:
-    """The data of a run: a function of these five values alone."""
+def draw_dataset(
+    task: Task,
+    num_train: int,
+    num_held_out: int,
+    length: Length,
+    seed: int,
+    replace_sample: int | None = None,
+) -> Dataset:
+    """The data of a run: a function of these six values alone.
+
+    `replace_sample` is the index of a training sample in whose place another draw stands; all else stays as it is.
+    """
     if isinstance(task, FileTask):
+        if replace_sample is not None:
+            raise ValueError(f"{task}: a sample can be replaced only where others can be drawn")
         parts = task.split(num_train, num_held_out, stream(seed, "split"))
     else:
         train = task.sample(num_train, length, stream(seed, "train"))
         held_out = task.sample(num_held_out, length, stream(seed, "held_out"))
         if task.distinct:
             train, held_out = _distinct(task, [train, held_out], length, seed)
+        if replace_sample is not None:
+            taken = {tuple(train[0][replace_sample].tolist())}
+            if task.distinct:
+                taken |= {tuple(row) for tokens, _ in (train, held_out) for row in tokens.tolist()}
+            _replace(task, train, replace_sample, length, seed, taken)
         parts = train, held_out
     train_part, held_out_part = (Samples(tokens, labels, task.real(tokens)) for tokens, labels in parts)
     overlap = count_overlap(train_part.tokens, held_out_part.tokens)
@@ -74,6 +91,23 @@ def _distinct(
                 f"{task.name}: length {length} has too few different sequences for this many samples"
             )
     return parts
+
+
+def _replace(
+    task: Task,
+    part: tuple[Tensor, Tensor],
+    index: int,
+    length: Length,
+    seed: int,
+    taken: set[tuple[int, ...]],
+) -> None:
+    """Put the first draw of a stream of its own that is not taken in the place of one sample."""
+    for attempt in range(1000):
+        tokens, labels = task.sample(1, length, stream(seed, f"replace/{index}", attempt))
+        if tuple(tokens[0].tolist()) not in taken:
+            part[0][index], part[1][index] = tokens[0], labels[0]
+            return
+    raise ValueError(f"{task.name}: length {length} has no other sequence to replace sample {index} by")
 
 
 def _repeats(tokens: Tensor, seen: set[tuple[int, ...]]) -> list[int]:

@@ -1,5 +1,6 @@
 """Loss and accuracy of a model on a whole set of samples."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -26,24 +27,40 @@ class Evaluation:
 @torch.no_grad()
 def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evaluation:
     """In evaluation mode, in large batches. `seed` and `epoch` feed patterns that are random even then."""
+    loss = torch.zeros((), dtype=torch.float64)
+    correct = 0
+    for logits, labels in _answers(model, samples, seed, epoch):
+        loss += F.cross_entropy(logits, labels, reduction="sum").cpu().double()
+        correct += int((logits.argmax(-1) == labels).sum())
+    most_frequent = int(samples.labels.bincount().max())
+    return Evaluation(float(loss / len(samples)), correct / len(samples), most_frequent / len(samples))
+
+
+@torch.no_grad()
+def sample_losses(model: nn.Module, samples: Samples, seed: int, epoch: int) -> torch.Tensor:
+    """The cross-entropy of every sample, as `evaluate` sees it."""
+    return torch.cat(
+        [
+            F.cross_entropy(logits, labels, reduction="none").cpu().double()
+            for logits, labels in _answers(model, samples, seed, epoch)
+        ]
+    )
+
+
+def _answers(
+    model: nn.Module, samples: Samples, seed: int, epoch: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Logits and labels, batch by batch, in evaluation mode."""
     was_training = model.training
     model.eval()
     batch_size = evaluation_batch_size(samples.tokens.shape[1])
     padding = padding_of(samples)
     device = samples.tokens.device
-    loss = torch.zeros((), dtype=torch.float64)
-    correct = 0
     for batch, rows in enumerate(torch.arange(len(samples), device=device).split(batch_size)):
         generator = stream(seed, f"evaluation/{batch}", epoch)
-        logits = model(
-            samples.tokens[rows], None if padding is None else padding[rows], generator=generator
-        ).float()
-        labels = samples.labels[rows]
-        loss += F.cross_entropy(logits, labels, reduction="sum").cpu().double()
-        correct += int((logits.argmax(-1) == labels).sum())
+        real = None if padding is None else padding[rows]
+        yield model(samples.tokens[rows], real, generator=generator).float(), samples.labels[rows]
     model.train(was_training)
-    most_frequent = int(samples.labels.bincount().max())
-    return Evaluation(float(loss / len(samples)), correct / len(samples), most_frequent / len(samples))
 
 
 def evaluation_batch_size(length: int) -> int:

@@ -80,12 +80,10 @@ def train_epoch(
     if epoch == 0:
         return rate
     model.train()
-    device = data.train.tokens.device
     padding = padding_of(data.train)
-    order = torch.randperm(len(data.train), generator=stream(seed, "order", epoch)).to(device)
-    batches = order[: len(order) - settings.drop_samples_per_epoch].split(settings.batch_size)
+    batches = batches_of(data.train, settings, seed, epoch)
     for index, rows in enumerate(batches):
-        noise = stream(seed, "noise", (epoch - 1) * len(batches) + index)
+        noise = noise_of(seed, epoch, index, len(batches))
         try:
             training_step(model, optimiser, data.train, padding, rows, settings.clip_norm, noise)
         except Diverged as error:
@@ -93,6 +91,17 @@ def train_epoch(
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
     return rate
+
+
+def batches_of(samples: Samples, settings: TrainingSettings, seed: int, epoch: int) -> tuple[Tensor, ...]:
+    """The rows of each step of an epoch, in an order of its own."""
+    order = torch.randperm(len(samples), generator=stream(seed, "order", epoch)).to(samples.tokens.device)
+    return order[: len(order) - settings.drop_samples_per_epoch].split(settings.batch_size)
+
+
+def noise_of(seed: int, epoch: int, index: int, num_batches: int) -> torch.Generator:
+    """The random numbers of one step: dropout and random patterns."""
+    return stream(seed, "noise", (epoch - 1) * num_batches + index)
 
 
 def training_step(
@@ -103,8 +112,11 @@ def training_step(
     rows: Tensor,
     clip_norm: float | None,
     noise: torch.Generator,
-) -> None:
-    """One step of the optimiser on these rows of the samples; `padding` is that of all samples."""
+) -> Tensor:
+    """One step of the optimiser on these rows of the samples; `padding` is that of all samples.
+
+    Returns the norm that the gradient had before it was clipped.
+    """
     logits = model(samples.tokens[rows], None if padding is None else padding[rows], generator=noise)
     loss = F.cross_entropy(logits, samples.labels[rows])
     optimiser.zero_grad()
@@ -113,3 +125,4 @@ def training_step(
     if not torch.isfinite(loss.detach() + gradient_norm):
         raise Diverged(f"the {'gradient' if torch.isfinite(loss) else 'loss'} is not finite")
     optimiser.step()
+    return gradient_norm

@@ -172,7 +172,12 @@ def dataset_of(spec: RunSpec) -> Dataset:
     """The training and held-out samples of a run."""
     training = spec.training
     return draw_dataset(
-        spec.task_value, training.num_train, training.num_held_out, training.length, spec.seed
+        spec.task_value,
+        training.num_train,
+        training.num_held_out,
+        training.length,
+        spec.seed,
+        training.replace_sample,
     )
 
 

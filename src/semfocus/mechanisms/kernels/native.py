@@ -36,6 +36,8 @@ def refuses(call: AttentionCall) -> str | None:
         return "torch.jit.trace does not see the kernels"
     if is_transformed():
         return REASON
+    if call.score_clip is not None:
+        return "clipped scores are served by the reference alone"
     if not has_kernel(call.pattern) and not serves_as_mask(
         call.pattern, call.query.shape[-2], call.key.shape[-2]
     ):

@@ -1,6 +1,7 @@
 """Claims of our own: is it sparsity, or is it sharpness?"""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,23 +10,18 @@ from semfocus.report.claims.convergence import HEAVY_HITTERS, TIMES
 from semfocus.report.claims.evidence import (
     HOW_COUNTED,
     RaceResult,
-    arm_named,
     lines,
     majority,
     one_a_task,
-    race_of_times,
 )
-from semfocus.report.robustness import sweeps
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
-    from semfocus.studies.statistics.speedup import Time
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
 SHARP = f"{TIMES}10"
-INITIAL = "model.initial_scale.query_key"
-RATE = "training.learning_rate_scale.query_key"
+START, RATE = f"full q/k start {TIMES}", f"full q/k rate {TIMES}"
 #: scores are products of two, so weights √10 times larger start scores 10 times larger
 LARGER_START, LARGER_RATE = math.sqrt(10), 10.0
 
@@ -63,53 +59,47 @@ def _banded(summaries: Sequence["TaskSummary"]) -> Finding:
 
 
 def _start(summaries: Sequence["TaskSummary"]) -> Finding:
-    found = _full_over(summaries, INITIAL, LARGER_START)
-    return _on_all(
-        [race_of_times(after, "larger start", "full", plain, times) for after, plain, times in found.values()]
-    )
+    return _on_all(_one_a_task_of(summaries, _near(summaries, START, LARGER_START), ["full"]))
 
 
 def _start_not_speed(summaries: Sequence["TaskSummary"]) -> Finding:
-    starts, rates = _full_over(summaries, INITIAL, LARGER_START), _full_over(summaries, RATE, LARGER_RATE)
-    return _on_all(
-        [
-            race_of_times(
-                starts[task][0], "larger start", "larger learning rate", rates[task][2], starts[task][2]
-            )
-            for task in starts
-            if task in rates
-        ]
-    )
+    starts, rates = _near(summaries, START, LARGER_START), _near(summaries, RATE, LARGER_RATE)
+    return _on_all(_one_a_task_of(summaries, starts, rates))
 
 
-Times = dict[int, "Time"]
+def _no_larger_gradient(summaries: Sequence["TaskSummary"]) -> Finding:
+    return _on_all(one_a_task(summaries, f"full {SHARP} gradient ÷10"))
 
 
-def _full_over(
-    summaries: Sequence["TaskSummary"], key: str, wanted: float
-) -> dict[str, tuple["TaskSummary", Times, Times]]:
-    """For every task full attention at the plain value (1) and at the wanted value of the key, all else equal.
-
-    Of several such pairs the one with the most common seeds, then the nearest to the paper's setting.
-    """
-    found: dict[str, tuple[tuple[int, int], tuple[TaskSummary, Times, Times]]] = {}
-    for sweep in sweeps(summaries):
-        steps = (
-            [(value, each, arm_named(each, "full")) for value, each in sweep.steps]
-            if sweep.key == key
-            else []
-        )
-        plain = next((arm for value, _, arm in steps if value == 1 and arm is not None), None)
-        for value, each, arm in steps:
-            if plain is not None and arm is not None and math.isclose(value, wanted, rel_tol=0.01):
-                weight = (len(plain.times.keys() & arm.times.keys()), -len(sweep.fixed))
-                if sweep.task not in found or weight > found[sweep.task][0]:
-                    found[sweep.task] = (weight, (each, plain.times, arm.times))
-    return {task: result for task, (_, result) in found.items()}
+def _small_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
+    return _on_all(one_a_task(summaries, "full clipped at 1"))
 
 
-def _claim(name: str, text: str, supported_if: str, contradicted_if: str, rule: "object") -> Claim:
-    return Claim(name, text, SOURCE, "temperature", supported_if, contradicted_if, rule)  # type: ignore[arg-type]
+def _near(summaries: Sequence["TaskSummary"], words: str, wanted: float) -> list[str]:
+    """Labels that say this control with nearly this value and nothing else: 3.16 is √10 too."""
+    labels = sorted({arm.label for each in summaries for arm in each.arms})
+    found = [(label, re.fullmatch(rf"{re.escape(words)}([\d.]+)", label)) for label in labels]
+    return [label for label, said in found if said and math.isclose(float(said[1]), wanted, rel_tol=0.01)]
+
+
+def _one_a_task_of(
+    summaries: Sequence["TaskSummary"], labels: Sequence[str], bases: Sequence[str]
+) -> list[RaceResult]:
+    """The race between any of these arms and any of those that has the most pairs, for every task."""
+    best: dict[str, RaceResult] = {}
+    for label in labels:
+        for base in bases:
+            for found in one_a_task(summaries, label, base):
+                known = best.setdefault(found.summary.comparison.task, found)
+                if found.speedup.num_pairs > known.speedup.num_pairs:
+                    best[found.summary.comparison.task] = found
+    return list(best.values())
+
+
+def _claim(
+    name: str, text: str, supported_if: str, contradicted_if: str, rule: "object", recipe: str = "temperature"
+) -> Claim:
+    return Claim(name, text, SOURCE, recipe, supported_if, contradicted_if, rule)  # type: ignore[arg-type]
 
 
 _ALL = f"There are at least {FEWEST_TASKS_HERE} tasks, and it gains on every one. {HOW_COUNTED}"
@@ -157,5 +147,21 @@ CLAIMS = (
         f"The race is full with query and key weights started √10 times larger against full with 10 times their learning rate. {_ALL}",
         _NONE,
         _start_not_speed,
+    ),
+    _claim(
+        "sharpness_needs_no_larger_gradient",
+        "Scores multiplied by 10 make full attention faster even if their gradient is divided by 10 again.",
+        f"The race is full {SHARP} gradient ÷10 against full. {_ALL}",
+        _NONE,
+        _no_larger_gradient,
+        "sharpness",
+    ),
+    _claim(
+        "small_dispersion_is_enough",
+        "Full attention whose scores are clipped, so that their dispersion stays below 2, learns in fewer epochs than full attention.",
+        f"The race is full clipped at 1 against full. {_ALL}",
+        _NONE,
+        _small_dispersion,
+        "sharpness",
     ),
 )

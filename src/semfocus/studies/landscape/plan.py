@@ -1,7 +1,6 @@
 """What is to be computed around a trained run: its weights at one epoch, some pairs of directions, the Hessian."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from semfocus.probes.directions import direction_pair, length
 from semfocus.runs import RunDirectory

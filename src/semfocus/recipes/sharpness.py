@@ -1,0 +1,30 @@
+"""sharpness: sharper full attention beside the controls that separate what sharpness changes."""
+
+from semfocus.recipes import small
+from semfocus.recipes.arms import compare
+from semfocus.recipes.temperature import TASKS
+from semfocus.runs import RunSpec
+from semfocus.runs.paper_settings import PAPER_SEEDS
+
+QUESTION = "Sparsity or sharpness: which part of sharper scores makes full attention learn faster?"
+FIGURE = "ours: sparsity or sharpness, with controls, scaled down"
+
+ARMS = (
+    "full",
+    "full x4",
+    "full x10",
+    "top_k(5)",
+    "banded(5)",
+    "full q/k start x3.1623",  # scores only start 10 times larger
+    "full q/k rate x10",  # query and key weights only learn faster
+    "full x10 gradient /10",  # a sharper softmax, and what is learned from it as before
+    "full gradient x10",  # the softmax as before, and the larger gradient
+    "full clipped at 1",  # small dispersion with every key kept
+)
+
+
+def specs() -> list[RunSpec]:
+    """At the setting of `small`, whose runs it shares where they are the same, on the tasks of `temperature`."""
+    return [
+        spec for task in TASKS for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
+    ]

@@ -1,0 +1,100 @@
+"""What one replaced training sample changed, where a study measured it (studies/twins.py)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from semfocus.report.sampling import Record, Values
+
+if TYPE_CHECKING:
+    from semfocus.runs import Store
+
+#: of a record that `with_twins` made
+KEY = "twins"
+COLUMNS = (
+    "last distance of parameters",
+    "the same / norm",
+    "last change of held-out loss",
+    "largest gradient",
+    "largest change of a loss / distance",
+    "largest change of a gradient / distance",
+)
+#: as a terminal has room for them
+SHORT_COLUMNS = ("distance", "/ norm", "loss change", "gradient", "loss / dist.", "grad. / dist.")
+
+
+def with_twins(store: "Store", records: Iterable[Record]) -> list[dict[str, Any]]:
+    """The records, each with the distances from its twins, if it has any that can be read."""
+    from semfocus.runs.directory import DamagedRun
+
+    directories = {directory.name: directory for directory in store.directories()}
+    found = []
+    for record in records:
+        directory = directories.get(str(record.get("run")))
+        try:
+            twins = directory.twins() if directory is not None else []
+        except (DamagedRun, OSError):
+            twins = []
+        found.append({**record, KEY: twins} if twins else dict(record))
+    return found
+
+
+@dataclass(frozen=True)
+class TwinTable:
+    """For each arm its pairs, each with its seed."""
+
+    arms: dict[str, list[tuple[object, Mapping[str, Any]]]]
+    columns: tuple[str, ...] = COLUMNS
+
+    @property
+    def epochs(self) -> list[int]:
+        """Every epoch that any pair has a row of."""
+        return sorted(
+            {row["epoch"] for pairs in self.arms.values() for _, each in pairs for row in each["rows"]}
+        )
+
+    def curves(self, column: str) -> dict[str, list[tuple[object, Values]]]:
+        """For each arm, for each pair, the column by epoch; what is 0, before the twins part, is not there."""
+        return {
+            label: [
+                (seed, [known.get(epoch) or None for epoch in self.epochs])
+                for seed, each in pairs
+                for known in [{row["epoch"]: row.get(column) for row in each["rows"]}]
+            ]
+            for label, pairs in self.arms.items()
+        }
+
+    def rows(self, spread: bool = True) -> list[list[str]]:
+        """For each arm its name and for each of COLUMNS the median, with the smallest and the largest if wanted."""
+        return [[label, *_cells([each for _, each in pairs], spread)] for label, pairs in self.arms.items()]
+
+
+def twin_table(arms: Mapping[str, Sequence[Record]]) -> TwinTable | None:
+    """The pairs of a comparison; None if there are none."""
+    found = {
+        label: [
+            (record.get("spec", {}).get("seed"), each) for record in records for each in record.get(KEY) or ()
+        ]
+        for label, records in arms.items()
+    }
+    there = {label: pairs for label, pairs in found.items() if any(each["rows"] for _, each in pairs)}
+    return TwinTable(there) if there else None
+
+
+def _cells(pairs: Sequence[Mapping[str, Any]], spread: bool) -> list[str]:
+    last = [each["rows"][-1] for each in pairs if each["rows"]]
+    columns = [[row.get(key) for row in last] for key in ("distance", "relative_distance", "held_out_loss")]
+    columns += [
+        [each.get(key) for each in pairs]
+        for key in ("largest_gradient", "largest_loss_ratio", "largest_gradient_ratio")
+    ]
+    return [_middle(values, spread) for values in columns]
+
+
+def _middle(values: Iterable[Any], spread: bool) -> str:
+    known = sorted(float(value) for value in values if isinstance(value, int | float))
+    if not known:
+        return "-"
+    ends = f" ({known[0]:.2g} to {known[-1]:.2g})" if spread and len(known) > 1 else ""
+    return f"{median(known):.2g}{ends}"
