@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from semfocus.runs import RunDirectory, RunSpec, Store, open_store, result_digest
-from semfocus.runs.checkpoints import load_newest
+from semfocus.runs.checkpoints import load_newest, save_checkpoint
 from semfocus.runs.transfer import pack, unpack
 from semfocus.studies.job import Job
 from semfocus.studies.ray_worker import RayWorker, RemoteJob
@@ -11,16 +11,16 @@ from semfocus.training import run
 from studies.minis import events_of, mini_study
 
 
-def remote_job(spec: RunSpec, store: Store) -> RemoteJob:
+def remote_job(spec: RunSpec, store: Store, probe_every: int | None = None) -> RemoteJob:
     values = spec.model_dump(mode="json")
-    job = Job(spec.digest, values, "", "cpu", 1, 0.0, None)
+    job = Job(spec.digest, values, "", "cpu", 1, 0.0, None, probe_every)
     store.directory(spec).create(values)
     return RemoteJob(job, pack(store.directory(spec)), None)
 
 
-def perform(worker: RayWorker, spec: RunSpec, store: Store) -> list[str]:
+def perform(worker: RayWorker, spec: RunSpec, store: Store, probe_every: int | None = None) -> list[str]:
     """Do the job and bring back its files, as the executor would."""
-    worker.perform(remote_job(spec, store))
+    worker.perform(remote_job(spec, store, probe_every))
     events = []
     while not worker.messages.empty():
         for message in worker.next_messages():
@@ -81,3 +81,21 @@ def test_unpacking_makes_directories_equal_and_sends_known_checkpoints_once(tmp_
     unpack(target, pack(source))
     assert pack(target) == pack(source)
     assert pack(source, known=pack(source).generations).checkpoints == {}
+
+
+def test_what_is_measured_comes_home_with_the_journal_and_kept_states_stay(tmp_path: Path) -> None:
+    spec = mini_study(2, epochs=6)[0]
+    whole = run(spec, open_store(tmp_path / "whole"))
+    store = open_store(tmp_path / "parts")
+    stopped = RayWorker()
+    stopped.interrupt()
+    perform(stopped, spec, store, probe_every=4)
+    assert events_of(store, spec)["probe"] == 1
+    kept = load_newest(store.directory(spec).checkpoints, "last")[0]
+    assert kept is not None
+    save_checkpoint(store.directory(spec).checkpoints, "at", kept, keep=None)
+    perform(RayWorker(), spec, store, probe_every=4)
+    (record,) = store.records()
+    assert sorted({row["epoch"] for row in record["probes"]}) == [0, 4, 6]
+    assert result_digest(record) == result_digest(whole)
+    assert (store.directory(spec).checkpoints / "at-000000").is_dir()
