@@ -52,7 +52,7 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
         (["--scaling", "layer"], "scaling"),
         (["--data", "test"], "data"),
         (["--radius", "-1"], "radius"),
-        (["--epoch", "first"], "epoch must be last, best, a number"),
+        (["--epoch", "first"], "epoch must be a number, last, best"),
         (["--executor", "cluster"], "executor must be serial, pool or ray"),
         (["--pairs", "0"], "pairs must be at least 1 without a Hessian"),
     ],

@@ -170,7 +170,7 @@ def test_a_checkpoint_of_another_model_is_refused(trained: RunDirectory) -> None
     for path in trained.checkpoints.glob("last-*"):
         shutil.rmtree(path)
     save_checkpoint(trained.checkpoints, "last", Checkpoint(4, {"model": weights}), keep=1)
-    with pytest.raises(ValueError, match=r"the last checkpoint of run .* is of another model: blocks"):
+    with pytest.raises(ValueError, match=r"the checkpoint of epoch 4 of run .* is of another model: blocks"):
         plan_landscape(trained, SMALL, "cpu")
 
 
