@@ -53,16 +53,21 @@ def softmax(scores: np.ndarray, kept: np.ndarray | bool = True) -> np.ndarray:
 
 
 def bounded(rng: np.random.Generator, num: int, n: int, delta: float, move: float) -> tuple:
-    """Pairs in R^n, both with dispersion at most delta: corners and insides of the cube, moved along few or all axes."""
-    corner = rng.integers(0, 2, (num, n)) * delta
-    first = np.where(rng.random((num, 1)) < 0.6, corner, rng.random((num, n)) * delta)
-    direction = rng.choice([-1.0, 1.0], (num, n)) * np.where(
-        rng.random((num, 1)) < 0.5, 1, rng.random((num, n))
+    """Pairs in R^n, both with dispersion at most delta: peaks, corners and insides of the cube, moved along few or all axes."""
+    first = np.where(
+        rng.random((num, 1)) < 0.5, rng.integers(0, 2, (num, n)) * delta, rng.random((num, n)) * delta
     )
+    signs = rng.choice([-1.0, 1.0], (num, n))
     few = rng.random((num, n)) < rng.choice([0.15, 0.5, 1.0], (num, 1))
-    second = first + move * direction * few
+    direction = signs * few * np.where(rng.random((num, 1)) < 0.5, 1, rng.random((num, n)))
+    # One key above all others, which alone moves: there the l1 constant is nearly met.
+    peaked = rng.random((num, 1)) < 0.4
+    height = np.minimum(delta, rng.choice([delta, np.log(max(n - 1, 1)) + move / 2], (num, 1)))
+    first = np.where(peaked, height * (np.arange(n) == 0), first)
+    direction = np.where(peaked, -1.0 * (np.arange(n) == 0), direction)
+    second = first + move * direction
+    low = np.minimum(0, second.min(-1, keepdims=True)) if delta else second.min(-1, keepdims=True)
     shift = rng.normal(size=(num, 1)) * (rng.random((num, 1)) < 0.3)
-    low = second.min(-1, keepdims=True) if delta == 0 else np.minimum(0, second.min(-1, keepdims=True))
     return first, np.clip(second, low, low + delta) + shift
 
 

@@ -163,3 +163,40 @@ def test_nonsense_is_named() -> None:
         block_lipschitz("pre", 1, 1, 1, -1, 1, 1, 1, 1, 1)
     with pytest.raises(ValueError, match="rho must not be NaN"):
         model_lipschitz([], 1.0, math.nan, 1.0)
+
+
+@pytest.mark.parametrize("what", ["W", "V", "P", "R"])
+@pytest.mark.parametrize("kind", ["pre", "post"])
+def test_the_constants_of_a_block_in_its_parameters_are_reached(kind: str, what: str) -> None:
+    """Tokens ±y, matrices of rank one along them, and a move across: every step of the bound is an equality."""
+    value, expand, contract, step = 0.7, 0.9, 0.6, 1e-6
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    across = np.array([1.0, 1.0, -1.0, -1.0]) / 2  # no mean, and no part along y
+    unit = y / 2
+    X = np.stack([y, y, -y, -y], axis=1)[None]
+    hidden = np.array([1.0, 0.0])
+    silent = np.zeros((1, 2, 4))
+    p = {"W": np.zeros((1, 4, 4)), "V": np.zeros((1, 4, 4)), "P": silent, "R": silent}
+    if what == "W":
+        p["V"] = value * np.outer(across, unit)[None]
+        direction = np.outer(unit, unit)
+    elif what == "V":
+        p["W"] = 50 * np.outer(unit, unit)[None]  # every token sees its own kind only
+        direction = np.outer(across, unit)
+    elif what == "P":
+        p["P"], p["R"] = 1e-9 * np.outer(hidden, unit)[None], contract * np.outer(hidden, across)[None]
+        direction = np.outer(hidden, unit)
+    else:
+        p["P"] = expand * np.outer(hidden, unit)[None]
+        direction = np.outer(hidden, across)
+    moved = p | {what: p[what] + step * direction[None]}
+    kept = np.ones((1, 4, 4), bool)
+    here, there = run_block(kind, X, p, kept), run_block(kind, X, moved, kept)
+    slope = lengths_of(here["out"] - there["out"]).max() / step
+
+    norms = {name: np.linalg.norm(matrix[0], 2) for name, matrix in p.items()}
+    token, mlp = lengths_of(here["inside"]).max(), lengths_of(here["middle"]).max()
+    in_w = float(np.exp(log_lambda_w(norms["V"], token, 0.0, 4, kind="exact")))
+    z1, z2 = here["z1"][0], here["z2"][0]
+    bound = block_lipschitz(kind, z1, z2, 1.0, norms["P"], norms["R"], 0.0, in_w, token, mlp)[what]
+    assert slope / bound == pytest.approx(1, rel=2e-3)

@@ -1,0 +1,304 @@
+"""semfocus bounds: the published table, given numbers, stored probes and the drawing."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from semfocus.cli.app import app
+from semfocus.report.bounds_rows import comparison_of_rows
+from semfocus.runs import RunDirectory
+from semfocus.theory import compare_numbers, lhs_w
+from strict_json import read_json
+
+NUMBERS = {
+    "--dispersion-full": "8.61",
+    "--dispersion-topk": "3.51",
+    "--separation": "0.016",
+    "--beta": "0.2",
+    "--k": "5",
+    "--length": "600",
+}
+#: from the vectors, by task and quantile
+TABLE = {
+    vector["what"].removeprefix("lhs table "): vector
+    for vector in json.loads((Path(__file__).parents[1] / "theory" / "vectors.json").read_text())
+    if vector["id"] == "T23"
+}
+NAMES = {
+    "ListOps": "listops",
+    "Parity": "parity",
+    "EvenPairs": "even_pairs",
+    "MissingDup": "missing_duplicate",
+}
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["bounds", *map(str, arguments)])
+
+
+def given(**changes: str | None) -> list[str]:
+    merged = NUMBERS | {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+    return [each for name, value in merged.items() if value is not None for each in (name, value)]
+
+
+def test_the_32_left_hand_sides_to_six_digits() -> None:
+    result = invoke("--paper-table")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    seen = 0
+    for title, vector in TABLE.items():
+        own = [line for line in lines if line.startswith(NAMES[title])]
+        assert len(own) == 4
+        for line, w, x in zip(own, vector["expected"]["W"], vector["expected"]["X"], strict=True):
+            assert f"{w:.6f}" in line
+            assert f"{x:.6f}" in line
+            seen += 2
+    assert seen == 32
+    assert "published W holds in 8 of 16 cells, X in 8; max-form in 13;" in result.output
+    assert "route A in 1, route B in 0" in result.output
+
+
+def test_the_table_for_scripts() -> None:
+    found = read_json(invoke("--paper-table", "--json").stdout)["paper_table"]
+    assert found["counts"] == {"published_w": 8, "published_x": 8, "maxform": 13, "route_a": 1, "route_b": 0}
+    assert len(found["cells"]) == 16
+    first = found["cells"][0]
+    assert first["exact"]["route_a"] == pytest.approx([125, 300])
+    assert first["null_c1"] == pytest.approx(0.106, abs=0.004)
+
+
+def test_given_numbers_are_judged_in_words() -> None:
+    result = invoke(*given())
+    assert result.exit_code == 0, result.output
+    assert (
+        "The published condition holds (W and X): top-k's bound is the smaller one; with exact constants it does not."
+        in result.output
+    )
+    assert "0.970289" in result.output
+    assert "0.898233" in result.output
+    assert "-4.406853" in result.output
+    assert "independent Gaussian scores: 0.10" in result.output
+    assert "A key load of 0.2 is not a maximum" in result.output
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"dispersion_full": "2.03", "dispersion_topk": "1.03", "separation": "0.009", "length": "40"},
+         "does not hold (W and X): top-k's bound is the larger one; with exact constants it does not either."),
+        ({"dispersion_full": "9.44", "dispersion_topk": "5.5", "separation": "0.002", "beta": "5.2"},
+         "although the same with the sharper top-k constant (max-form) does; with exact constants it does not either."),
+        ({"dispersion_full": "0.05", "dispersion_topk": "0.01", "separation": "9", "k": "3", "length": "40", "beta": None},
+         "top-k's bound is the larger one; with exact constants it holds."),
+        ({"separation": "9", "k": "1", "beta": None},
+         "holds (W): top-k's bound is the smaller one; with exact constants it holds too."),
+        ({"separation": "0", "beta": "2"},
+         "by infinite with top-k"),
+        ({"dispersion_full": "3", "dispersion_topk": "1.5", "separation": "1", "beta": "40"},
+         "The published condition holds for W only"),
+    ],
+)  # fmt: skip
+def test_every_verdict_has_its_words(changes: dict[str, str | None], sentence: str) -> None:
+    result = invoke(*given(**changes))
+    assert result.exit_code == 0, result.output
+    assert sentence in result.output
+
+
+def test_numbers_for_scripts() -> None:
+    found = read_json(invoke(*given(separation="0"), "--json").stdout)["comparison"]
+    assert found["published"] == {"lhs_w": None, "w": False, "lhs_x": None, "x": False}, "infinite is null"
+    assert found["words"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say --paper-table, two probed runs, --regions FILE, or the five numbers"),
+        (["--dispersion-full", "3"], "also needs --dispersion-topk, --separation, --k, --length"),
+        (given(dispersion_full="0"), "--dispersion-full must be greater than 0, got 0"),
+        (given(dispersion_topk="-1"), "dh must be at least 0, got -1"),
+        (given(separation="nan"), "sep must not be NaN"),
+        (given(k="0"), "k must be at least 1, got 0"),
+        (["--regions", "regions.png"], "--regions must end in .svg or .html, got 'regions.png'"),
+        (["a", "b", "c"], "one or two runs can be compared, got 3"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_the_regions_are_drawn(tmp_path: Path) -> None:
+    drawing, page = tmp_path / "new" / "regions.svg", tmp_path / "regions.html"
+    assert invoke("--regions", drawing).exit_code == 0
+    root = ElementTree.fromstring(drawing.read_text())
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{space}svg"
+    marks = [group for group in root.iter(f"{space}g") if "mark " in group.attrib["class"]]
+    circles = [
+        each
+        for each in marks
+        if each.find(f"{space}circle") is not None and each.find(f"{space}text") is not None
+    ]
+    assert len(circles) == 2 * 16
+    assert sum("holds" in each.attrib["class"] for each in circles) == 16, "8 cells in each of two panels"
+    assert (
+        len(
+            [
+                each
+                for each in marks
+                if "null" in each.attrib["class"] and each.find(f"{space}text") is not None
+            ]
+        )
+        == 4
+    )
+    assert len(list(root.iter(f"{space}path"))) > 20
+    assert "holds for 0 of these 16" in drawing.read_text()
+    assert "these numbers" not in drawing.read_text()
+
+    result = invoke(*given(), "--regions", page)
+    assert str(page) in result.output.replace("\n", "")
+    text = page.read_text()
+    assert "these numbers" in text
+    assert "with exact constants it does not" in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", ""), "needs no network"
+
+
+def row(quantity: str, low: float | None, high: float | None, **changes: Any) -> dict[str, Any]:
+    """A probe row whose quantiles go evenly from low to high."""
+    points = (0, 5, 10, 25, 50, 75, 90, 95, 100)
+    values = {str(q): None if low is None else low + (high - low) * q / 100 for q in points}
+    return {
+        "quantity": quantity, "layer": 0, "head": 0, "pattern": "full", "counterfactual": False, "num": 9,
+        "num_infinite": 0, "num_missing": 0, "mean": 1.0, "quantiles": values, "null": None, "epoch": 7,
+        "data": "train", "samples": 3,
+    } | changes  # fmt: skip
+
+
+def rows_of(pattern: str, **changes: Any) -> list[dict[str, Any]]:
+    found = []
+    for layer, factor in ((0, 1.0), (1, 2.0)):
+        common = {"layer": layer, "pattern": pattern} | changes
+        if pattern == "full":
+            found.append(row("dispersion", 1.0, 10.0 * factor, **common))
+        else:
+            found += [
+                row("dispersion", 0.5, 4.0 * factor, **common),
+                row("separation", 0.01 / factor, 1.0, **common),
+                row("key_load", 0.0, 3.0 * factor, **common),
+            ]
+    return found
+
+
+def test_rows_are_compared_by_layer_and_over_all_of_them() -> None:
+    everything, first, second = comparison_of_rows(rows_of("full"), rows_of("top_k(5)"), 5, 40)
+    assert (everything["layer"], everything["head"]) == (None, None)
+    (worst,) = everything["columns"]
+    expected = compare_numbers(20.0, 8.0, 0.005, 6.0, 5, 40)
+    assert {name: worst[name] for name in expected} == expected
+    assert (first["layer"], second["layer"]) == (0, 1)
+    assert [column["quantile"] for column in first["columns"]] == [50, 75, 90, 95, 100]
+    at_75 = first["columns"][1]
+    assert at_75["dispersion_full"] == pytest.approx(7.75)
+    assert at_75["separation"] == pytest.approx(0.2575), (
+        "the quarter with the smallest separations is left out"
+    )
+    assert at_75["published"]["lhs_w"] == pytest.approx(lhs_w(7.75, 3.125, 0.2575))
+
+
+def test_rows_that_cannot_be_compared_say_why() -> None:
+    flat = [row("dispersion", 0.0, 0.0), row("dispersion", 1.0, 2.0, layer=1)]
+    _, first, second = comparison_of_rows(flat, rows_of("top_k(5)"), 5, 40)
+    assert first["problem"] == "ds must be greater than 0, got 0"
+    assert second["columns"]
+    missing = [row("dispersion", None, None, num=0, num_missing=9)]
+    assert comparison_of_rows(missing, rows_of("top_k(5)"), 5, 40)[0]["problem"] == "ds must not be NaN"
+    everything = [
+        row("dispersion", 1.0, 2.0),
+        row("separation", None, None, num=0, num_infinite=9),
+        row("key_load", 1.0, 1.0),
+    ]
+    found = comparison_of_rows([row("dispersion", 1.0, 2.0)], everything, 40, 40)[0]
+    assert math.isinf(found["columns"][-1]["separation"]), "nothing is masked"
+    with pytest.raises(ValueError, match="no layer and head in common"):
+        comparison_of_rows([row("dispersion", 1, 2, layer=9)], rows_of("top_k(5)"), 5, 40)
+    with pytest.raises(ValueError, match="top-k side need dispersion, separation, key_load"):
+        comparison_of_rows(rows_of("full"), [row("dispersion", 1, 2)], 5, 40)
+
+
+@pytest.fixture
+def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+    """A store with three runs; what their probes are can be changed."""
+    monkeypatch.chdir(tmp_path)
+    for name, pattern in (("aaa", "full"), ("bbb", "top_k(5)"), ("ccc", "banded(5)")):
+        folder = tmp_path / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text(json.dumps({"pattern": pattern, "training": {"length": [30, 40]}}))
+    stored = {
+        "aaa": [
+            *rows_of("full"),
+            *rows_of("full", epoch=2),
+            *rows_of("full", data="held_out"),
+            *rows_of("top_k(9)", counterfactual=True),
+        ],
+        "bbb": rows_of("top_k(5)", epoch=9),
+        "ccc": rows_of("banded(5)"),
+    }
+    monkeypatch.setattr(RunDirectory, "probes", lambda self: stored[self.name], raising=False)
+    return stored
+
+
+def test_two_probed_runs(probed: dict[str, list]) -> None:
+    result = invoke("aaa", "bbb")
+    assert result.exit_code == 0, result.output
+    assert "aaa against bbb: full against top_k(5), train data, epochs 7 and 9" in result.output
+    assert "all layers, over all queries" in result.output
+    assert "layer 1, head 0, over all queries" in result.output
+    assert "The published condition" in result.output
+    found = read_json(invoke("aaa", "bbb", "--json").stdout)["runs"]
+    assert found["epochs"] == [7, 9]
+    assert found["places"][0]["k"] == 5
+    assert found["places"][0]["length"] == 40
+
+
+def test_one_run_with_top_k_applied_to_its_scores(probed: dict[str, list]) -> None:
+    found = read_json(invoke("aaa", "--json").stdout)["runs"]
+    assert found["pattern"] == "top_k(9)"
+    assert found["places"][0]["k"] == 9
+    assert "got none with k = 5" in invoke("aaa", "--k", "5").output
+    probed["aaa"] += rows_of("top_k(5)", counterfactual=True)
+    assert "several: top_k(5), top_k(9) (say --k)" in invoke("aaa").output
+    assert read_json(invoke("aaa", "--k", "5", "--json").stdout)["runs"]["places"][0]["k"] == 5
+
+
+def test_what_is_wrong_with_runs_is_said(probed: dict[str, list]) -> None:
+    for arguments, message in (
+        (["aaa", "ccc"], "the second side must be top_k(K), got banded(5)"),
+        (["bbb", "bbb"], "the first run must have full attention, got top_k(5)"),
+        (["aaa", "bbb", "--data", "held_out"], "run bbb has probes of train data, not of 'held_out'"),
+        (["aaa", "zzz"], "no run is called 'zzz'"),
+        (["aaa", "bbb", "--store", "nothing"], "there is no store at nothing"),
+    ):
+        result = invoke(*arguments)
+        assert result.exit_code == 2, result.output
+        assert message in result.output
+    probed["bbb"].clear()
+    assert "run bbb has no probes: run `semfocus probe bbb` first" in invoke("aaa", "bbb").output
+
+
+def test_bounds_do_not_wait_for_torch() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from semfocus.cli.app import app; "
+        "assert CliRunner().invoke(app, ['bounds', '--paper-table']).exit_code == 0; "
+        "assert 'torch' not in sys.modules and 'scipy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
