@@ -110,9 +110,7 @@ class TestOneHead:
 @pytest.mark.parametrize("pattern", ["full", "top_k(3)", "banded(3)"])
 def test_the_forward_pass_is_the_same_bit_for_bit(heads, pattern):
     sizes = {"pattern": pattern, "num_heads": heads, "dropout": 0.1, "inverse_temperature": 10.0}
-    plain, control = (
-        Classifier(config(**sizes, score_gradient=factor), seed=0) for factor in (1.0, 0.1)
-    )
+    plain, control = (Classifier(config(**sizes, score_gradient=factor), seed=0) for factor in (1.0, 0.1))
     tokens = torch.randint(4, (5, LENGTH), generator=torch.Generator().manual_seed(0))
     with without_kernels():  # training on PyTorch's operations, where neither is fused
         both = [model(tokens, generator=torch.Generator().manual_seed(3)) for model in (plain, control)]

@@ -56,7 +56,9 @@ def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() ->
     assert {spec.model.inverse_temperature for spec in chosen} == {1.0}
 
 
-@pytest.mark.parametrize("text", ["full clipped", "full gradient", "full gradient /0", "full clipped at -1", ""])
+@pytest.mark.parametrize(
+    "text", ["full clipped", "full gradient", "full gradient /0", "full clipped at -1", ""]
+)
 def test_an_arm_that_says_half_of_it_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|divided by 0"):
         read_arm(text)

@@ -26,7 +26,5 @@ ARMS = (
 def specs() -> list[RunSpec]:
     """At the setting of `small`, whose runs it shares where they are the same, on the tasks of `temperature`."""
     return [
-        spec
-        for task in TASKS
-        for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
+        spec for task in TASKS for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
     ]

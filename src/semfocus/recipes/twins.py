@@ -17,7 +17,5 @@ ARMS = ("full", "full x10", "banded(5)", "top_k(5)")
 def specs() -> list[RunSpec]:
     """Runs of `small`; the twins, which no other study needs, are trained beside them and leave only distances."""
     return [
-        spec
-        for task in TASKS
-        for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
+        spec for task in TASKS for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
     ]

@@ -66,7 +66,9 @@ class RunSpec(Settings):
                 "training.length belongs to tasks that draw samples; a data file has its own lengths"
             )
         if isinstance(task, FileTask) and self.training.replace_sample is not None:
-            raise ValueError("training.replace_sample needs a task that draws samples; a data file has only its own")
+            raise ValueError(
+                "training.replace_sample needs a task that draws samples; a data file has only its own"
+            )
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))
