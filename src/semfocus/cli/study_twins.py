@@ -67,3 +67,5 @@ def print_twins(console: "Console", result: "StudyResult", measured: Measured) -
         for cells in found.rows(spread=False):
             table.add_row(*map(escape, cells))
         console.print(table)
+        for sentence in found.sentences():
+            console.print(sentence, markup=False)

@@ -6,6 +6,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from semfocus.report.sampling import Record, Values
+from semfocus.studies.arms import BASELINE
+from semfocus.studies.wording import number, seeds
 
 if TYPE_CHECKING:
     from semfocus.runs import Store
@@ -69,6 +71,21 @@ class TwinTable:
         """For each arm its name and for each of COLUMNS the median, with the smallest and the largest if wanted."""
         return [[label, *_cells([each for _, each in pairs], spread)] for label, pairs in self.arms.items()]
 
+    def sentences(self, baseline: str = BASELINE) -> list[str]:
+        """For every other arm, how many times as far from its twin it got as the baseline did, seed by seed."""
+        base = dict(self.arms.get(baseline, []))
+        found = []
+        for label, pairs in self.arms.items():
+            both = [(each, base[seed]) for seed, each in pairs if label != baseline and seed in base]
+            ratios = {key: _ratios(both, key) for key in ("distance", "held_out_loss")}
+            if all(ratios.values()):
+                found.append(
+                    f"One training sample replaced: at the end the parameters of {label} were "
+                    f"{_times(ratios['distance'])} as far from their twin's as those of {baseline}, "
+                    f"its held-out losses {_times(ratios['held_out_loss'])} as far ({seeds(len(both))})."
+                )
+        return found
+
 
 def twin_table(arms: Mapping[str, Sequence[Record]]) -> TwinTable | None:
     """The pairs of a comparison; None if there are none."""
@@ -80,6 +97,21 @@ def twin_table(arms: Mapping[str, Sequence[Record]]) -> TwinTable | None:
     }
     there = {label: pairs for label, pairs in found.items() if any(each["rows"] for _, each in pairs)}
     return TwinTable(there) if there else None
+
+
+def _ratios(both: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], key: str) -> list[float]:
+    """Last values of pairs of arms, the first by the second; without those that never parted."""
+    last = [
+        (one["rows"][-1].get(key), other["rows"][-1].get(key))
+        for one, other in both
+        if one["rows"] and other["rows"]
+    ]
+    return sorted(one / other for one, other in last if one and other)
+
+
+def _times(ratios: Sequence[float]) -> str:
+    spread = f" ({number(ratios[0])} to {number(ratios[-1])})" if len(ratios) > 1 else ""
+    return f"{number(median(ratios))} times{spread}"
 
 
 def _cells(pairs: Sequence[Mapping[str, Any]], spread: bool) -> list[str]:

@@ -56,6 +56,7 @@ def comparison_view(
     """Everything about one comparison."""
     comparison = summary.comparison
     records = [(label, record) for label, own in comparison.arms.items() for record in own]
+    twins = twin_table(comparison.arms)
     return ComparisonView(
         anchor=f"comparison-{number}",
         task=comparison.task,
@@ -65,13 +66,13 @@ def comparison_view(
         raced=_raced(summary),
         ranks=_ranks(summary, inks),
         facts=_facts(summary),
-        notes=list(summary.notes),
+        notes=[*summary.notes, *(twins.sentences() if twins else [])],
         table=task_table(summary),
         details=detail_table(summary),
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
         lengths=length_table(comparison.arms),
-        twins=twin_table(comparison.arms),
+        twins=twins,
         commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
         runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),

@@ -1,5 +1,6 @@
 """Two runs that differ in one training sample, trained side by side: how far apart they get."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -150,7 +151,7 @@ def _weights(twin: Twin) -> list[Tensor]:
     return list(twin.model.parameters())
 
 
-def _distance(first: list[Tensor], second: list[Tensor]) -> float:
+def _distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
     """Euclidean, of all tensors as one vector; differences of near numbers are summed in double precision."""
     squares = [
         (one.detach() - other.detach()).double().square().sum()

@@ -1,0 +1,93 @@
+"""Twins: read from the store, drawn, written as a table and a sentence."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semfocus.report.export import runs_table
+from semfocus.report.page import report_page
+from semfocus.report.twins import COLUMNS, twin_table, with_twins
+from semfocus.runs import open_store
+from semfocus.studies.analysis import analyse
+from tests.report.made_up import study
+from tests.report.pages import Page
+
+ARMS = {("full", 1.0): 1.0, ("top_k(5)", 1.0): 3.0}
+
+
+def twins(factor: float, epochs: int = 30) -> dict[str, Any]:
+    rows = [
+        {"epoch": epoch, "distance": factor * epoch, "relative_distance": 0.01 * factor * epoch}
+        | {"held_out_loss": 0.001 * factor * epoch}
+        for epoch in range(epochs + 1)
+    ]
+    largest = {"largest_gradient": 2.0, "largest_loss_ratio": 0.5, "largest_gradient_ratio": 4.0}
+    return {"replaced": 0, "rows": rows, **largest}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Three seeds of two arms; those of top_k are 2, 3 and 4 times as far from their twins; one file is damaged."""
+    for place, record in enumerate(study(tasks=1, seeds=4, epochs=30, arms=ARMS)):
+        folder = tmp_path / record["run"]
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text(json.dumps(record["spec"]))
+        (folder / "record.json").write_text(json.dumps(record))
+        factor = 1.0 if record["spec"]["pattern"] == "full" else 2.0 + place % 4
+        (folder / "twins.json").write_text(json.dumps({"twins": [twins(factor)]}))
+    (folder / "twins.json").write_text("{}")
+    return tmp_path
+
+
+def loaded(store: Path) -> list[dict[str, Any]]:
+    opened = open_store(store)
+    return with_twins(opened, opened.records())
+
+
+def test_medians_and_ratios_over_the_seeds_that_were_measured(store: Path) -> None:
+    (summary,) = analyse(loaded(store))
+    table = twin_table(summary.comparison.arms)
+    assert table is not None
+    assert {label: len(pairs) for label, pairs in table.arms.items()} == {"full": 4, "top_k(5)": 3}
+    assert table.rows(spread=False) == [
+        ["full", "30", "0.3", "0.03", "2", "0.5", "4"],
+        ["top_k(5)", "90", "0.9", "0.09", "2", "0.5", "4"],
+    ]
+    assert table.rows()[1][1] == "90 (60 to 1.2e+02)"
+    assert len(table.rows()[0]) == len(COLUMNS) + 1
+    (sentence,) = table.sentences()
+    assert "the parameters of top_k(5) were 3 times (2 to 4) as far" in sentence
+    assert "(3 seeds)" in sentence
+    assert table.curves("distance")["full"][0][1][:3] == [None, 1.0, 2.0]  # no logarithm of 0
+
+
+def test_the_page_has_panels_a_table_and_the_sentence(store: Path) -> None:
+    text = report_page(loaded(store))
+    page = Page(text)
+    assert page.problems == []
+    figures = re.findall(r'<svg[^>]*class="panel twins".*?</svg>', text)
+    assert len(figures) == 2
+    for figure in figures:
+        assert 'data-scale="logarithmic"' in figure
+        assert figure.count('class="seed"') == 7
+    for column in COLUMNS:
+        assert column in page.text
+    assert "3 times (2 to 4) as far from their twin" in page.text
+
+
+def test_nobody_looked_and_nothing_is_shown(store: Path) -> None:
+    records = open_store(store).records()
+    assert 'class="panel twins"' not in report_page(records)
+    assert "twin" not in " ".join(runs_table(loaded(store)).columns)
+
+
+def test_twins_that_never_part_have_a_table_and_no_figure(store: Path) -> None:
+    for path in store.glob("*/twins.json"):
+        path.write_text(json.dumps({"twins": [twins(0.0)]}))
+    text = report_page(loaded(store))
+    assert 'class="panel twins"' not in text
+    assert "as far from their twin" not in text
+    assert Page(text).problems == []
