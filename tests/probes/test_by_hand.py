@@ -113,18 +113,20 @@ def test_focus_on_the_second_key() -> None:
     )
 
 
+def density(*separations: float) -> float:
+    summary = probes.Summary()
+    summary.add(torch.tensor(separations, dtype=torch.float64))
+    return probes.gap_density_of(summary)
+
+
 def test_gap_density() -> None:
-    assert probes.gap_density([0.1, 0.2, 0.3, math.inf], t=0.2) == pytest.approx(0.5 / 0.2)
-    assert probes.gap_density([math.inf, math.inf]) == 0
-    assert probes.gap_density([0.0, 0.0, 1.0]) == math.inf
-    assert math.isnan(probes.gap_density([-0.1, 0.2]))
-    uniform = torch.linspace(0, 1, 1001)
-    assert probes.gap_density(uniform) == pytest.approx(1.0, abs=0.03)
+    assert density(0.1, 0.2, 0.3, math.inf) == pytest.approx(3 / 4 * (1 / 3) / 0.1), "one of four up to 0.1"
+    assert density(math.inf, math.inf) == 0
+    assert density(0.0, 0.0, 1.0) == math.inf
+    assert math.isnan(density(-0.1, 0.2))
+    assert math.isnan(density())
+    assert density(*torch.linspace(0, 1, 1001).tolist()) == pytest.approx(1.0, abs=0.03)
     assert probes.average_slope(4.5, 5) == pytest.approx(4.6)
-    with pytest.raises(ValueError, match="must not be NaN"):
-        probes.gap_density([math.nan])
-    with pytest.raises(ValueError, match="no separations"):
-        probes.gap_density([])
 
 
 def test_differences_are_taken_in_float64() -> None:

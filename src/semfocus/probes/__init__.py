@@ -7,7 +7,7 @@ from semfocus.probes.covariance import attended_covariance, covariance_norm
 from semfocus.probes.dispersion import dispersion, dispersion_of_allowed, dispersion_ratio
 from semfocus.probes.entropy import effective_keys, entropy, participation
 from semfocus.probes.focus import focus_chance, focus_mass, focus_share
-from semfocus.probes.gap_density import average_slope, gap_density
+from semfocus.probes.gap_density import average_slope, gap_density_of
 from semfocus.probes.gradient_norms import mean_gradient_norms, sample_gradient_norms
 from semfocus.probes.jacobian import norm_11, norm_22, norm_22_upper, norm_frobenius, norm_inf1
 from semfocus.probes.key_load import key_degree, key_load, largest_key_load
@@ -18,7 +18,7 @@ from semfocus.probes.local_lipschitz import (
     lambda_w_worst,
 )
 from semfocus.probes.mask_agreement import NOISE_SIZES, mask_agreement
-from semfocus.probes.null import gaussian_null, gaussian_twin
+from semfocus.probes.null import gaussian_twin
 from semfocus.probes.num_kept import num_kept
 from semfocus.probes.projections import score_matrices, value_matrices
 from semfocus.probes.quantity import Quantity, View
@@ -53,8 +53,7 @@ __all__ = [
     "focus_chance",
     "focus_mass",
     "focus_share",
-    "gap_density",
-    "gaussian_null",
+    "gap_density_of",
     "gaussian_twin",
     "key_degree",
     "key_load",

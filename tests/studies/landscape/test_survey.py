@@ -198,7 +198,7 @@ def test_a_run_without_weights_says_so(store: Store, tiny_spec) -> None:
 
 @pytest.mark.parametrize("epoch", ["first", "reaching", "-1", "reaching:high"])
 def test_an_unknown_epoch_is_an_error(trained: RunDirectory, epoch: str) -> None:
-    with pytest.raises(ValueError, match="epoch|reaching"):
+    with pytest.raises(ValueError, match=r"epoch|reaching"):
         plan_landscape(trained, LandscapeOptions(epoch=epoch), "cpu")
 
 
