@@ -51,7 +51,9 @@ def shown(*times: Time) -> str:
 
 def test_what_is_said_of_a_median_follows_from_what_was_seen() -> None:
     """By hand: the middle of two, of which one or both are only known to be later."""
-    assert shown(Time(20.9, False), Time(40.7, False)) == "> 30.8"  # were both there at once: (20.9 + 40.7) / 2
+    assert (
+        shown(Time(20.9, False), Time(40.7, False)) == "> 30.8"
+    )  # were both there at once: (20.9 + 40.7) / 2
     assert shown(Time(317, True), Time(400, False)) == "> 358"  # (317 + 400) / 2, downwards: a bound
     assert shown(Time(30.0, False), Time(39.0, True)) == "39 (> 30 to 39 or later)"  # Kaplan-Meier: 1, then 0
     assert shown(Time(5, True), Time(7, True), Time(40, False)) == "7 (5 to > 40)"

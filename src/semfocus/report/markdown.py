@@ -47,8 +47,8 @@ def report_text(
     parts = ["# Which attention learns faster?", f"{len(known)} runs."]
     if len(main) > 1:
         scored = scores(main)
-        parts += [plain(sentence) for sentence in headline(scored, len(main))]
-        parts += [f"({plain(how_judged(scored))}.)"] if scored else []
+        parts += [plain(sentence) for sentence in headline(main)]
+        parts += [plain(how_judged(scored))] if scored else []
     for summary in summaries:
         parts += _comparison(summary, plans)
     parts += ["## Claims", _claims(summaries)]
@@ -79,6 +79,7 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
         f"## {plain(shortened(comparison.task, 80))}",
         plain(summary.sentence),
         f"Setting: {plain(setting_of(comparison))}.",
+        plain(task_table(summary).legend.replace("Small numbers", "After each semicolon")),
         _table(task_table(summary)),
         _table(detail_table(summary)),
     ]
@@ -94,7 +95,7 @@ def _table(table: TaskTable) -> str:
     rows = [
         [
             f"{row.label} ({row.own})" if row.own else row.label,
-            *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells),
+            *("; ".join([cell.text, *cell.notes]) for cell in row.cells),
         ]
         for row in table.rows
     ]

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,16 @@ from markupsafe import Markup
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, headline, how_judged, primary, scores
+from semfocus.report.overview import (
+    KINDS,
+    arm_groups,
+    forest_lines,
+    headline,
+    how_judged,
+    learned,
+    primary,
+    scores,
+)
 from semfocus.report.palette import inks, stylesheet
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
@@ -88,9 +98,11 @@ def report_page(
             main=[views[id(each)] for each in main],
             others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
             scores=scored,
-            headline=headline(scored, len(main)) if len(main) > 1 else [],
+            headline=headline(main) if len(main) > 1 else [],
             judged=how_judged(scored),
             inks=chosen,
+            kinds=[kind for kind in KINDS if any(score.tasks[kind] for score in scored)],
+            num_learned=len(learned(main)),
             forest=forest_figures("Speedup over full attention", lines) if lines else None,
             sweeps=[
                 (sweep, forest_figures(f"Speedup by {sweep.key}", sweep_lines(sweep, chosen)))
@@ -112,8 +124,7 @@ def _environment() -> Environment:
     """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
 
     def harmless(value: Any) -> Any:
-        # a number and its percent sign stay on one line
-        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+        return value if isinstance(value, Markup) else _unbroken(visible(value))
 
     sources = {name: (_TEMPLATES / f"{name}.html").read_text() for name in ("page", "comparison")}
     from jinja2 import DictLoader
@@ -134,6 +145,11 @@ def _environment() -> Environment:
         "listed": listed,
     }
     return environment
+
+
+def _unbroken(text: str) -> str:
+    """A number and its percent sign, and an interval, stay on one line."""
+    return re.sub(r" %|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text)
 
 
 def _accuracy(share: float | None) -> str:

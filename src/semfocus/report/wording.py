@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from semfocus.studies.arms import Comparison
 
-UNKNOWN = "-"
+#: stands where there is nothing to show
+UNKNOWN = "\N{EN DASH}"
 
 
 def setting_of(comparison: "Comparison") -> str:

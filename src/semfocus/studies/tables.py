@@ -67,8 +67,12 @@ def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
         ordered = sorted(times.values(), key=lambda time: (time.value, not time.reached))
         # a run that was lost sight of before the last one arrived may come later still
         open_end = ordered[-1].reached and not all(time.reached for time in ordered)
-        return f"{value} ({seen_text(ordered[0])} to {seen_text(ordered[-1])}{' or later' if open_end else ''})"
-    return f"{value} [{number(estimate.low or 0.0)}, {'∞' if estimate.high is None else number(estimate.high)}]"
+        return (
+            f"{value} ({seen_text(ordered[0])} to {seen_text(ordered[-1])}{' or later' if open_end else ''})"
+        )
+    return (
+        f"{value} [{number(estimate.low or 0.0)}, {'∞' if estimate.high is None else number(estimate.high)}]"
+    )
 
 
 def seen_text(time: Time) -> str:

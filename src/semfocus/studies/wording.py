@@ -20,7 +20,9 @@ def number(value: float, rounding: str = ROUND_HALF_UP) -> str:
     if value >= 2:
         return _rounded(value, 1, rounding).removesuffix(".0")
     if _AS_GOOD_AS_ONE < abs(value - 1) < 0.005:
-        return next(text for digits in range(3, 8) if float(text := _rounded(value, digits, ROUND_HALF_UP)) != 1)
+        return next(
+            text for digits in range(3, 8) if float(text := _rounded(value, digits, ROUND_HALF_UP)) != 1
+        )
     text = _rounded(value, 2, rounding)
     return text.removesuffix("0") if value >= 1 else text
 

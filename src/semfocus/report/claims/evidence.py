@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from semfocus.report.texts import shortened
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
+from semfocus.studies.verdict import FEWEST_PAIRS, enough, is_ahead, is_behind
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
     from semfocus.studies.statistics.speedup import Speedup, Time
 
-#: fewer pairs of seeds than this decide nothing
-FEWEST_PAIRS = 5
 #: fewer tasks than this decide nothing about "tasks"
 FEWEST_TASKS = 4
 #: a speedup whose whole interval lies below this is no gain worth the name
@@ -39,7 +38,7 @@ class RaceResult:
 
     @property
     def gain(self) -> bool:
-        return self.speedup.low is not None and self.speedup.low > 1
+        return is_ahead(self.speedup)
 
     @property
     def no_gain(self) -> bool:
@@ -47,11 +46,11 @@ class RaceResult:
 
     @property
     def loss(self) -> bool:
-        return self.speedup.high is not None and self.speedup.high < 1
+        return is_behind(self.speedup)
 
     @property
     def enough(self) -> bool:
-        return self.speedup.num_pairs >= FEWEST_PAIRS
+        return enough(self.speedup)
 
     def __str__(self) -> str:
         verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
