@@ -24,10 +24,11 @@ def export(
 
     Example: semfocus export --format parquet --output tables
     """
-    from semfocus.cli.report import chosen_runs
+    from semfocus.cli.report import chosen_runs, explains_where
     from semfocus.report.export import export as write
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
-    for path in write(records, output or opened.path / "export", kind):
-        typer.echo(path)
+    with explains_where():
+        for path in write(records, output or opened.path / "export", kind):
+            typer.echo(path)

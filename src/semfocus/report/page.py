@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +26,11 @@ from semfocus.report.overview import (
     scores,
 )
 from semfocus.report.palette import inks, stylesheet
+from semfocus.report.repeating import report_command, reruns
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.texts import listed, shortened, visible
 from semfocus.report.views import comparison_view
-from semfocus.report.wording import UNKNOWN, setting_text, value_text
+from semfocus.report.wording import TITLE, UNKNOWN, runs_text, setting_text, value_text
 from semfocus.studies.arms import arm_of
 from semfocus.studies.tables import EXPLANATION
 from semfocus.studies.wording import p_value, percent
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
     from semfocus.studies.analysis import TaskSummary
 
-TITLE = "Which attention learns faster?"
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -69,7 +68,7 @@ def report_page(
     apart_from: Collection[str] = (),
 ) -> str:
     """The page as text."""
-    from semfocus.report.claims import judge_all
+    from semfocus.report.claims import SIZES, counted, judge_all
     from semfocus.studies.analysis import analyse
     from semfocus.studies.planned import analyse_planned
 
@@ -79,8 +78,10 @@ def report_page(
     chosen = inks(groups)
     main = primary(summaries)
     numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
-    views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
-    scored = scores(main)
+    views = {
+        id(each): comparison_view(numbers[id(each)], each, chosen, plans, len(main) > 1) for each in summaries
+    }
+    scored, judged = scores(main), judge_all(summaries)
     lines = forest_lines(main, chosen)
     script = (_TEMPLATES / "script.js").read_text()
     return (
@@ -89,12 +90,11 @@ def report_page(
         .render(
             title=title,
             version=__version__,
-            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            runs_text=runs_text(known, len(main)),
             style=Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen.values())),
             script=Markup(script),
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             num_runs=len(known),
-            states=Counter(str(record.get("state")) for record in known),
             main=[views[id(each)] for each in main],
             others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
             scores=scored,
@@ -109,9 +109,13 @@ def report_page(
                 for sweep in sweeps(summaries)
                 if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
             ],
-            claims=sorted(judge_all(summaries), key=lambda claim: claim.verdict == "undecided"),
+            claims=sorted(judged, key=lambda claim: claim.verdict == "undecided"),
+            claims_counted=counted(judged),
+            claim_settings=list(dict.fromkeys(setting for claim in judged for setting in claim.settings)),
+            sizes=SIZES,
             troubled=_troubled(known),
-            plans=plans,
+            reruns=reruns(plans),
+            report_command=report_command(known, plans),
             environments=_environments(known),
             explanation=EXPLANATION,
             certainty=_certainty(main),
@@ -149,7 +153,7 @@ def _environment() -> Environment:
 
 def _unbroken(text: str) -> str:
     """A number and its percent sign, and an interval, stay on one line."""
-    return re.sub(r" %|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text)
+    return re.sub(r" (?:%|points)|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text)
 
 
 def _accuracy(share: float | None) -> str:

@@ -60,9 +60,13 @@ class ComparisonView:
 
 
 def comparison_view(
-    number: int, summary: "TaskSummary", inks: Mapping[str, Ink], plans: Sequence["Plan"]
+    number: int,
+    summary: "TaskSummary",
+    inks: Mapping[str, Ink],
+    plans: Sequence["Plan"],
+    one_of_several: bool = False,
 ) -> ComparisonView:
-    """Everything about one comparison."""
+    """Everything about one comparison; `one_of_several`: the page has other tasks, which its command need not run."""
     comparison = summary.comparison
     records = [(label, record) for label, own in comparison.arms.items() for record in own]
     return ComparisonView(
@@ -80,7 +84,11 @@ def comparison_view(
         legend=[(label, comparison.groups[label], inks[label]) for label in comparison.arms],
         figures=_figures(summary, inks),
         lengths=length_table(comparison.arms),
-        commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
+        commands=study_commands(
+            plans,
+            [str(record.get("run")) for _, record in records],
+            comparison.task if one_of_several else None,
+        ),
         runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
     )
