@@ -327,10 +327,12 @@ def test_dry_run_counts_and_measures_and_writes_nothing() -> None:
     deepest = max(plan["groups"], key=lambda group: group["parameters"])
     assert deepest["setting"]["model.num_blocks"] == 11
     total = sum(len(group["seeds"]) * group["seconds_a_run"] for group in plan["groups"])
-    assert plan["seconds"] == pytest.approx(total / 2)
+    assert plan["seconds_to_start"] > 0
+    assert plan["seconds"] == pytest.approx(total / 2 + plan["seconds_to_start"])
     text = invoke("depth_short", "--dry-run").stdout
     assert "an estimate" in text
-    assert "num_blocks=11" in text
+    assert "of it to start" in text
+    assert text.count("num_blocks=11") == 1, "one heading for all arms of a setting"
     assert not any(Path().iterdir())
 
 
@@ -339,7 +341,9 @@ def test_dry_run_knows_what_is_done() -> None:
     plan = printed("quick", "--dry-run")
     assert plan["ended"] == 5
     left = sum((len(group["seeds"]) - group["ended"]) * group["seconds_a_run"] for group in plan["groups"])
-    assert plan["seconds"] * plan["workers"] == pytest.approx(left)
+    assert plan["seconds"] == pytest.approx(left / plan["workers"] + plan["seconds_to_start"])
+    invoke("quick", *SERIAL, "--no-report")
+    assert printed("quick", "--dry-run")["seconds"] == 0, "nothing is left, and nothing to start for"
 
 
 def test_dry_run_counts_a_damaged_record_as_ended() -> None:

@@ -96,7 +96,7 @@ def heading(study: "StudyProgress") -> "Group":
     line = Table.grid(padding=(0, 2, 0, 0))
     bar = ProgressBar(total=max(1, len(study.runs)), completed=len(study.runs) - to_do, width=20)
     line.add_row(bar, Text(f"{', '.join(counts)}{when}"))
-    parts = [title, line]
+    parts: list[Text | Table] = [title, line]
     if study.command:  # studies of one name differ in their seeds, tasks or settings
         parts.append(Text(study.command, style="dim"))
     if study.runs and study.count("planned") == len(study.runs):

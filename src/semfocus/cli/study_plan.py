@@ -69,9 +69,10 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """The groups on standard output, and the time they would take."""
-    to_start = _seconds_to_start()
+    loading = _seconds_to_start()
     groups = plan_groups(specs, store, device, threads)
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
+    to_start = loading if left else 0.0
     ended = sum(group.ended for group in groups)
     if as_json:
         found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers + to_start}

@@ -153,7 +153,9 @@ def _environment() -> Environment:
 
 def _unbroken(text: str) -> str:
     """A number and its percent sign, and an interval, stay on one line."""
-    return re.sub(r" (?:%|points)|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text)
+    return re.sub(
+        r" (?:%|points)|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text
+    )
 
 
 def _accuracy(share: float | None) -> str:

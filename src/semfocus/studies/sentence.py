@@ -80,7 +80,9 @@ def _on_estimates(raced: Raced, baseline: str, goal: str, so_far: bool, lead: li
 def _estimates(raced: Raced) -> str:
     """`full ×4 2.2x, top_k(5) 1.4x`, the largest first."""
     ordered = sorted(raced, key=lambda each: estimate_order(each[1]), reverse=True)
-    return ", ".join(f"{arm.label} {bounded(speedup)}" for arm, speedup in ordered)
+    return ", ".join(
+        arm.label if speedup.ratio is None else f"{arm.label} {bounded(speedup)}" for arm, speedup in ordered
+    )
 
 
 def _on_those_ahead(ahead: Raced, raced: Raced, baseline: str, goal: str, so_far: bool) -> list[str]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, PAPER
 from semfocus.report.claims.evidence import (
-    FEWEST_PAIRS,
     FEWEST_TASKS,
     ONLY_THE_END,
     arm_named,
@@ -22,6 +21,7 @@ from semfocus.report.claims.evidence import (
     trained_to_the_end,
 )
 from semfocus.report.texts import shortened
+from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.report.claims.evidence import (
-    FEWEST_PAIRS,
     FEWEST_TASKS,
     HOW_COUNTED,
     ONLY_THE_END,
@@ -23,6 +22,7 @@ from semfocus.report.claims.evidence import (
     trained_to_the_end,
 )
 from semfocus.report.claims.generalisation import MARGIN, differences
+from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
