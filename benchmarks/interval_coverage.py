@@ -18,7 +18,7 @@ from semfocus.studies.statistics import Speedup, Time, median_time, paired_speed
 from semfocus.studies.statistics.order import median_place
 from semfocus.studies.statistics.student import t_factor
 
-NUM_SEEDS = (3, 5, 10)
+NUM_SEEDS = (2, 3, 5, 10)
 CENSORED = (0.0, 0.2, 0.5)
 CORRELATION = 0.5
 Bounds = tuple[float | None, float | None]

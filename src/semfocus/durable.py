@@ -1,6 +1,7 @@
 """Files that survive a crash whole: either the old content or the new one, never a mixture."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -13,8 +14,11 @@ def write_durably(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)  # whoever reads the message knows this one
         raise
     sync_directory(path.parent)
 

@@ -82,6 +82,38 @@ def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp
     assert not (tmp_path / "nothing").exists()
 
 
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_folder_without_runs_is_refused_and_left_alone(command: str, tmp_path: Path) -> None:
+    result = invoke(command, "--store", tmp_path)
+    assert result.exit_code == 2
+    assert f"there are no runs in {tmp_path}" in result.output.replace("\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_named_and_another_suggested(filled: Path, tmp_path: Path) -> None:
+    result = invoke("report", "--store", filled, "--output", tmp_path)
+    assert result.exit_code == 2
+    assert "is a directory" in result.output
+    assert "partial" not in result.output
+    (tmp_path / "file").touch()
+    result = invoke("report", "--store", filled, "--output", tmp_path / "file" / "page.html")
+    assert result.exit_code == 2
+    assert "cannot write" in result.output
+    assert "say --output PATH" in result.output
+    (filled / "report.md").mkdir()
+    result = invoke("report", "--store", filled, "--format", "markdown")
+    assert result.exit_code == 2
+    assert f"cannot write {filled / 'report.md'}: Is a directory; say --output PATH" in result.output
+
+
+def test_claims_begin_with_a_count_and_leave_a_line_between_two(filled: Path) -> None:
+    lines = invoke("claims", "--store", filled).output.splitlines()
+    assert "claims: 0 supported, 0 contradicted" in lines[0]
+    first = next(place for place, line in enumerate(lines) if line.startswith("undecided"))
+    assert lines[first - 1] == ""
+    assert sum("d_model" in line for line in lines) == 1, "the setting is said once"
+
+
 def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:
     result = invoke("export", "--store", filled, "--format", "parquet", "--output", tmp_path / "tables")
     assert result.exit_code == 0, result.output

@@ -184,6 +184,61 @@ def test_a_run_that_fails_stops_no_other_and_exits_with_3() -> None:
     assert "failed: " in result.stdout
     assert "no keys today" in result.stdout
     assert "1 of 2 runs did not succeed" in result.stderr
+    (trace,) = Path("runs").glob("*/failure.txt")
+    assert f"traceback: {trace}" in result.stdout
+    text = trace.read_text()
+    assert text.rstrip().endswith("RuntimeError: no keys today")
+    assert "mine.py" in text
+    assert "line" in text
+
+
+def test_the_traceback_of_a_run_that_ends_well_in_the_end_is_gone() -> None:
+    Path("mine.py").write_text(
+        OWN.replace(
+            "BODY", "import pathlib\n        if not pathlib.Path('mended').exists(): raise OSError('not yet')"
+        )
+    )
+    assert invoke("mine.py", *SERIAL, "--no-report").exit_code == 3
+    assert len(list(Path("runs").glob("*/failure.txt"))) == 1
+    Path("mended").touch()
+    assert invoke("mine.py", *SERIAL, "--no-report").exit_code == 0
+    assert list(Path("runs").glob("*/failure.txt")) == []
+
+
+def test_editing_a_file_leaves_the_runs_of_built_in_patterns_alone() -> None:
+    text = OWN.replace("BODY", "")
+    Path("mine.py").write_text(text)
+    first = {record["spec"]["pattern"]: record for record in printed("mine.py", *SERIAL)["records"]}
+    Path("mine.py").write_text(text.replace("enough", "plenty"))
+    result = printed("mine.py", *SERIAL)
+    second = {record["spec"]["pattern"]: record for record in result["records"]}
+    assert first["full"]["run"] == second["full"]["run"]
+    assert first["full"]["spec"]["recipe"] is None
+    assert first["even"]["run"] != second["even"]["run"], "another text may be another pattern"
+    assert [arm["label"] for arm in result["summaries"][0]["arms"]] == ["full", "even"]
+
+
+def test_patterns_in_a_file_of_their_own_outlive_edits_of_the_study() -> None:
+    head, tail = OWN.replace("BODY", "").split("def specs")
+    Path("patterns.py").write_text(head)
+    study = f"from semfocus.studies import grid\n\nQUESTION = 'Which?'\n\n\ndef specs{tail}"
+    Path("mine.py").write_text(study)
+    first = printed("mine.py", "--recipe", "patterns.py", *SERIAL)
+    Path("mine.py").write_text(study.replace("Which?", "Which one?"))
+    second = printed("mine.py", "--recipe", "patterns.py", *SERIAL)
+    assert second["question"] == "Which one?"
+    assert [each["run"] for each in first["records"]] == [each["run"] for each in second["records"]]
+    Path("mine.py").write_text(OWN.replace("BODY", ""))
+    assert "has patterns or tasks of its own" in invoke("mine.py", "--recipe", "patterns.py").stderr
+
+
+def test_a_mistake_in_a_file_is_shown_with_its_line() -> None:
+    Path("mine.py").write_text("def specs():\n    one = 1\n    return one / 0\n")
+    assert "ZeroDivisionError: division by zero (mine.py, line 3)" in invoke("mine.py").stderr
+    Path("mine.py").write_text("def specs():\n    return int('many')\n")
+    assert "(mine.py, line 2)" in invoke("mine.py").stderr
+    Path("mine.py").write_text("x = 1\n1 / 0\n")
+    assert "(mine.py, line 2)" in invoke("mine.py").stderr
 
 
 def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
@@ -272,10 +327,12 @@ def test_dry_run_counts_and_measures_and_writes_nothing() -> None:
     deepest = max(plan["groups"], key=lambda group: group["parameters"])
     assert deepest["setting"]["model.num_blocks"] == 11
     total = sum(len(group["seeds"]) * group["seconds_a_run"] for group in plan["groups"])
-    assert plan["seconds"] == pytest.approx(total / 2)
+    assert plan["seconds_to_start"] > 0
+    assert plan["seconds"] == pytest.approx(total / 2 + plan["seconds_to_start"])
     text = invoke("depth_short", "--dry-run").stdout
     assert "an estimate" in text
-    assert "num_blocks=11" in text
+    assert "of it to start" in text
+    assert text.count("num_blocks=11") == 1, "one heading for all arms of a setting"
     assert not any(Path().iterdir())
 
 
@@ -284,7 +341,9 @@ def test_dry_run_knows_what_is_done() -> None:
     plan = printed("quick", "--dry-run")
     assert plan["ended"] == 5
     left = sum((len(group["seeds"]) - group["ended"]) * group["seconds_a_run"] for group in plan["groups"])
-    assert plan["seconds"] * plan["workers"] == pytest.approx(left)
+    assert plan["seconds"] == pytest.approx(left / plan["workers"] + plan["seconds_to_start"])
+    invoke("quick", *SERIAL, "--no-report")
+    assert printed("quick", "--dry-run")["seconds"] == 0, "nothing is left, and nothing to start for"
 
 
 def test_dry_run_counts_a_damaged_record_as_ended() -> None:

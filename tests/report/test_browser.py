@@ -1,5 +1,6 @@
 """The page in a real browser: its script runs to the end, pointing at a curve says what it is, nothing overflows."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from semfocus.report import write_report
-from tests.report.made_up import study
+from tests.report.made_up import PAPER_SEEDS, record_of, spec_of, study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -37,6 +38,11 @@ const clipped = [...document.querySelectorAll("svg.panel text, svg.forest text")
   const own = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
   return own.width && (own.left < all.left - 1 || own.right > all.right + 1);
 });
+const wide = [...document.querySelectorAll("table.arms")].filter((table) => {
+  const around = table.parentElement;
+  return table.getBoundingClientRect().width > around.getBoundingClientRect().width + 1;
+});
+root.dataset.wide = String(wide.length);
 root.dataset.clipped = clipped.map((text) => text.textContent).join("; ");
 """
 
@@ -98,6 +104,27 @@ def test_pointing_says_what_is_there_and_nothing_overflows(page: Path, width: in
     assert attribute(document, "overflow") == "0"
     assert attribute(document, "clipped") == ""
     assert attribute(document, "error") is None
+
+
+@pytest.mark.parametrize("width", [1280, 1120, 390])
+def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Path) -> None:
+    """Two seeds that disagree, and runs that were not there at the end: the longest texts that cells can hold."""
+    middles = {
+        "full": (90, 12),
+        "top_k(5)": (9, 95),
+        "banded(5)+G1": (math.inf, 60),
+        "block_local(5)": (95, math.inf),
+    }
+    records = [
+        record_of(spec_of("even_pairs", pattern, PAPER_SEEDS[place]), middle=middle)
+        for pattern, both in middles.items()
+        for place, middle in enumerate(both)
+    ]
+    page = write_report(records, tmp_path / "report.html")
+    assert "under 0.01, 1000+" in page.read_text().replace("\u00a0", " ")
+    document = opened(page, width, tmp_path)
+    assert attribute(document, "overflow") == "0"
+    assert attribute(document, "wide") == "0"
 
 
 def test_a_broken_script_would_be_noticed(page: Path, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from semfocus.report.claims import CLAIMS, judge_all
+from semfocus.report.claims import CLAIMS, SIZES, Judged, counted, judge_all
+from semfocus.report.page import report_page
 from semfocus.studies.analysis import analyse
 from tests.report.made_up import PAPER_SEEDS, record_of, spec_of
 
@@ -278,7 +279,8 @@ def test_diverged_runs_have_no_end_and_are_counted_as_missing(name: str, pattern
         for num in (1, 3)
     }
     assert judged[1].verdict == ("supported", "contradicted")[harmless]
-    assert all("(1 left out: diverged)" in line for line in judged[1].numbers)
+    assert all("(1 left out: diverged)" in line for line in judged[1].numbers if pattern in line)
+    assert any(pattern in line for line in judged[1].numbers)
     assert judged[3].verdict == "undecided", "three of six seeds are too few"
 
 
@@ -318,4 +320,62 @@ def test_a_verdict_says_at_which_size_it_holds_and_the_papers_goes_first() -> No
         "the paper's size; scaled-down setting: supported",
     )
     assert judged(name, [*small, *few]) == ("supported", "scaled-down setting; the paper's size: undecided")
-    assert all("Scaled-down runs" in claim.supported_if for claim in judge_all([]))
+
+
+def found(name: str, records: Records) -> Judged:
+    return next(each for each in judge_all(analyse(records)) if each.name == name)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_runs_of_few_seeds_are_told_with_their_numbers(name: str, seeds: int) -> None:
+    """Undecided for want of seeds is something else than undecided for want of runs."""
+    for records in CASES[name]:
+        few = [record for record in records if record["spec"]["seed"] in PAPER_SEEDS[:seeds]]
+        numbers = found(name, few).numbers
+        assert numbers
+        assert all("too few" in line for line in numbers)
+
+
+def test_runs_of_parity_that_did_not_learn_are_told_and_not_counted() -> None:
+    records = runs(
+        arms(full=math.inf, top_k=math.inf), tasks=("parity",), held_out={"full": 0.5, "top_k(5)": 0.5}
+    )
+    told = found("parity_generalises_for_neither", records)
+    assert told.verdict == "undecided"
+    assert len(told.numbers) == 2
+    assert all("(not counted: 0 of 6 runs reached the training target)" in line for line in told.numbers)
+
+
+def test_seeds_that_agree_to_the_last_sample_do_not_make_a_difference_certain() -> None:
+    """Both differences are -2 of 1000 samples: known to within one sample, so from -0.3 to -0.1 points."""
+    records = runs(arms(full=20, top_k=20), tasks=("even_pairs",), seeds=2)
+    for record in records:
+        last = 0.99 if record["spec"]["pattern"] == "full" else 0.988
+        record["curve"]["held_out_accuracy"][-1] = last
+    (line,) = found("top_k_generalises", records).numbers
+    assert "top_k(5) minus full: -0.2 [-0.3, -0.1] points, 2 seeds: too few seeds" in line
+
+
+def test_the_setting_of_the_runs_is_said_once() -> None:
+    task = ("even_pairs",)
+    one = found("top_k_trains_faster", runs(arms(full=40, top_k=10), seeds=2, tasks=task))
+    assert len(one.settings) == 1
+    assert not any("d_model" in line or "setting" in line for line in one.numbers)
+    small, large = (runs(arms(full=40, top_k=10), seeds=2, tasks=task, **each) for each in ({}, PAPER_SIZE))
+    both = found("top_k_trains_faster", [*small, *large])
+    assert len(both.settings) == 2
+    assert both.numbers[0].endswith("(setting 1)")
+    assert both.numbers[-1].endswith("(setting 2)")
+
+
+def test_claims_are_counted_and_the_rule_about_sizes_is_said_once() -> None:
+    judged = judge_all(analyse(CASES["top_k_trains_faster"][0]))
+    assert counted(judged).startswith(f"{len(CLAIMS)} claims: ")
+    assert "without any runs" in counted(judged)
+    assert f"{len(CLAIMS)} without any runs" in counted(judge_all([]))
+    assert not any(SIZES in claim.supported_if for claim in judged)
+    assert (
+        report_page(CASES["top_k_trains_faster"][0]).count("judged apart from those of the paper&#39;s size")
+        == 1
+    )

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from semfocus.report.curve_figure import curve_figure
 from semfocus.report.palette import HUES, inks, stylesheet
 from semfocus.report.sampling import epoch_grid, sample
 from semfocus.report.scales import Linear, Logarithmic
@@ -56,9 +57,23 @@ def test_a_run_stopped_at_its_target_keeps_its_last_value_and_others_do_not() ->
     assert sample([crashed], "train_accuracy", grid).median == [0.5, 0.6, None, None]
 
 
-def test_no_median_where_fewer_than_half_of_the_seeds_are_left() -> None:
-    records = [run([0.5, 0.6, 0.7]), run([0.5]), run([0.5])]
-    assert sample(records, "train_accuracy", [0, 1, 2]).median == [0.5, None, None]
+def test_the_median_ends_where_a_seed_drops_out() -> None:
+    """The median of the two that are left would fall from 0.9 to 0.5, which no run did."""
+    records = [run([0.5, 0.9, 0.9]), run([0.5, 0.9]), run([0.5, 0.5, 0.5]), run([])]
+    sampled = sample(records, "train_accuracy", [0, 1, 2])
+    assert sampled.median == [0.5, 0.9, None]
+    assert sampled.lower[2] is sampled.upper[2] is None
+
+
+def test_seeds_that_are_left_go_on_as_lines_of_their_own() -> None:
+    arms = {
+        "full": [run([0.5, 0.9, 0.9]), run([0.5, 0.9]), run([0.5, 0.5, 0.5])],
+        "top_k(5)": [run([0.5, 0.6, 0.7])],
+    }
+    figure = str(
+        curve_figure("accuracy", arms, "train_accuracy", inks(dict.fromkeys(arms, "baseline")), 0.95)
+    )
+    assert figure.count('class="alone"') == 2
 
 
 def test_values_that_are_not_numbers_are_gaps() -> None:

@@ -22,6 +22,13 @@ def test_sentences_and_numbers_are_those_of_the_analysis(tmp_path: Path) -> None
             assert plain(row["speedup"]) in text
 
 
+def test_the_text_says_how_many_runs_have_not_ended_when_it_was_made_and_what_was_asked() -> None:
+    records = study(tasks=1, seeds=2, epochs=20)
+    records[0] |= {"state": "unfinished"}
+    text = report_text(records, title="Is <b>mine</b> faster?")
+    assert text.startswith("# Is \\<b\\>mine\\</b\\> faster?\n\n14 runs on 1 task, 1 unfinished. Made 20")
+
+
 def test_an_empty_store_has_a_text_too() -> None:
     assert "0 runs." in report_text([])
 

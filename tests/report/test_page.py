@@ -117,7 +117,7 @@ def test_stopping_at_the_target_is_labelled_and_its_curve_goes_on() -> None:
         ([], "There are no runs in this store yet"),
         ([{"run": "abc", "spec": {}, "state": "corrupt", "reason": "damaged"}], "nothing to compare"),
         (study(tasks=1, seeds=1, arms={("full", 1.0): 1.0}), "nothing to compare"),
-        (study(tasks=1, seeds=1, arms=FEW_ARMS), "one seed: no verdict yet"),
+        (study(tasks=1, seeds=1, arms=FEW_ARMS), "1 seed, no verdict"),
         (study(tasks=1, seeds=3, arms={("top_k(5)", 1.0): 1.0}), "nothing to compare"),
     ],
     ids=["empty", "corrupt", "one run", "one seed", "no baseline"],
@@ -213,9 +213,9 @@ def test_a_bound_stays_a_bound_in_the_headline_and_the_judgement_is_named() -> N
     other = [record | {"spec": record["spec"] | {"task": "even_pairs"}} for record in records]
     summaries = analyse([*records, *other])
     scored = scores(summaries)
-    assert [score.span for score in scored] == ["at least 6x"]
-    assert "top_k(5) on 2 of 2 tasks (at least 6x)" in headline(scored, 2)[0]
-    judged = "by 95 % intervals, not corrected for 2 comparisons"
+    assert [score.span() for score in scored] == ["at least 6x"]
+    assert "top_k(5) on 2 of 2 tasks (even_pairs and parity: at least 6x)" in headline(summaries)[0]
+    judged = "Judged by 95 % intervals, not corrected for 2 comparisons."
     assert how_judged(scored) == judged
     assert judged in report_text([*records, *other])
     assert Page(report_page([*records, *other])).text.replace("\u00a0", " ").count(judged) == 2

@@ -97,7 +97,7 @@ def test_the_commands_look_at_the_plans(store: Path, options: list[str]) -> None
 
 def test_claims_look_at_the_plans(store: Path) -> None:
     done = CliRunner().invoke(app, ["claims", "--store", str(store), "--json"])
-    lines = next(each["numbers"] for each in json.loads(done.output) if each["name"] == "top_k_trains_faster")
-    assert len(lines) == 1
-    assert "6 pairs" in lines[0]
-    assert "each arm at its own learning_rate" in lines[0]
+    judged = next(each for each in json.loads(done.output) if each["name"] == "top_k_trains_faster")
+    assert len(judged["numbers"]) == 1
+    assert "6 pairs" in judged["numbers"][0]
+    assert "each arm at its own learning_rate" in judged["settings"][0]

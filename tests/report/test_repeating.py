@@ -8,8 +8,9 @@ import pytest
 from semfocus.cli.options import parse_setting
 from semfocus.report.markdown import report_text
 from semfocus.report.page import report_page
-from semfocus.report.repeating import train_command
+from semfocus.report.repeating import report_command, reruns, study_commands, train_command
 from semfocus.runs import RunSpec
+from semfocus.runs.plan import Plan
 from semfocus.studies import put
 from tests.report.made_up import record_of
 from tests.report.pages import Page
@@ -67,3 +68,52 @@ def test_arms_with_settings_of_their_own_say_them_and_repeat_them() -> None:
     assert "learning_rate 0.4" in page.text
     assert "learning_rate 0.05" in page.text
     assert r"top\_k(5) (learning\_rate 0.05)" in report_text(records, apart_from=RATE)
+
+
+def planned(*commands: str) -> list[Plan]:
+    return [Plan("small", "Which?", command, [f"run{place}"]) for place, command in enumerate(commands)]
+
+
+def test_one_command_for_a_study_that_was_run_seed_by_seed() -> None:
+    """The store is a folder of whoever ran it."""
+    plans = planned(
+        "semfocus study small --seeds 235510766, --store /somewhere/else",
+        "semfocus study small --seeds 153476998, --store=/somewhere/else",
+    )
+    (found,) = reruns(plans)
+    assert found.command == "semfocus study small --seeds 2"
+    assert found.runs == {"run0", "run1"}
+    other = reruns(planned("semfocus study small --seeds 7, -s a=1", "semfocus study small --seeds 2 -s a=1"))
+    assert [each.command for each in other] == ["semfocus study small -s a=1 --seeds 7,153476998,235510766"]
+    apart = reruns(
+        planned(
+            "semfocus study small", "semfocus study small --seeds 7,", "semfocus study 'a b.py' --seeds 1,2"
+        )
+    )
+    assert [each.command for each in apart] == [
+        "semfocus study small",
+        "semfocus study small --seeds 7,",
+        "semfocus study 'a b.py' --seeds 1,2",
+    ]
+
+
+def test_a_command_that_cannot_be_read_stays_as_it_is() -> None:
+    assert [each.command for each in reruns(planned("semfocus study 'never closed"))] == [
+        "semfocus study 'never closed"
+    ]
+
+
+def test_the_command_of_a_task_is_the_studys_for_that_task_alone() -> None:
+    plans = planned("semfocus study small --seeds 2 --store x", "semfocus study other --tasks parity")
+    assert study_commands(plans, ["run0"], "marked_majority(3)") == [
+        "semfocus study small --seeds 2 --tasks 'marked_majority(3)'"
+    ]
+    assert study_commands(plans, ["run1"], "parity") == ["semfocus study other --tasks parity"]
+    assert study_commands(plans, ["run0"]) == ["semfocus study small --seeds 2"]
+
+
+def test_the_command_of_the_report_names_the_study_if_there_is_one() -> None:
+    plans = planned("semfocus study small", "semfocus study small --seeds 3")
+    assert report_command([{"run": "run0"}], plans) == "semfocus report --study small"
+    assert report_command([{"run": "run0"}, {"run": "unplanned"}], plans) == "semfocus report"
+    assert report_command([], []) == "semfocus report"

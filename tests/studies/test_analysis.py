@@ -128,7 +128,7 @@ def test_nothing_gives_nothing() -> None:
 
 def test_a_run_before_its_first_epoch() -> None:
     summary = only([{"run": "x", "spec": record()["spec"], "state": "running"}])
-    assert summary.arms[0].epochs_to_target == Estimate(None, 0.0, None)
+    assert summary.arms[0].epochs_to_target == Estimate(None, 0.0, None, beyond=0.0)
     assert summary.arms[0].mean_epochs == Estimate(None, None, None)
 
 

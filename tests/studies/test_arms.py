@@ -148,3 +148,27 @@ def test_arms_may_have_settings_of_their_own_where_the_caller_says_so() -> None:
     assert own not in found.setting
     with pytest.raises(ValueError, match=r"even_pairs, full: runs with .*0\.1.* and with .*0\.9"):
         comparisons([*records, record("full", 9, training={"learning_rate": 0.9})], apart_from=[own])
+
+
+def test_a_pattern_from_a_file_is_compared_with_plain_runs_and_each_text_of_the_file_is_an_arm() -> None:
+    own = [record("mine(5)", seed, 5, recipe=digest) for digest in ("a" * 64, "b" * 64) for seed in (1, 2)]
+    (found,) = comparisons([*(record("full", seed, 9, recipe=None) for seed in (1, 2)), *own])
+    assert {label: len(runs) for label, runs in found.arms.items()} == {
+        "full": 2,
+        "mine(5) [aaaaaa]": 2,
+        "mine(5) [bbbbbb]": 2,
+    }
+    assert "recipe" not in found.setting
+    (one,) = comparisons([record("full", 1, 9, recipe=None), own[0]])
+    assert list(one.arms) == ["full", "mine(5)"]
+
+
+def test_a_task_from_a_file_is_another_task_under_another_text() -> None:
+    records = [
+        record(pattern, 1, 9, recipe=digest)
+        for digest in ("a" * 64, "b" * 64)
+        for pattern in ("full", "mine(5)")
+    ]
+    found = comparisons(records)
+    assert [list(each.arms) for each in found] == [["full", "mine(5)"]] * 2
+    assert [each.setting["recipe"] for each in found] == ["a" * 64, "b" * 64]

@@ -61,6 +61,16 @@ def test_median_of_an_even_number_is_between_the_middle_two() -> None:
     assert median_time([2, 4, 8, 9], [True] * 4).value == 6
 
 
+@given(runs)
+def test_an_unknown_median_is_above_its_bound_whenever_the_rest_arrives(data: list[tuple[int, bool]]) -> None:
+    durations, reached = [duration for duration, _ in data], [seen for _, seen in data]
+    found = median_time(durations, reached)
+    later = [duration if seen else duration + 1 for duration, seen in data]
+    if found.value is None:
+        assert found.beyond is not None
+        assert found.beyond <= median_time(later, [True] * len(later)).value  # type: ignore[operator]
+
+
 @given(runs, st.data())
 def test_a_run_that_is_not_seen_to_arrive_never_lowers_the_median(data, draw) -> None:
     durations, reached = [duration for duration, _ in data], [seen for _, seen in data]
@@ -76,7 +86,7 @@ def test_median_beyond_what_was_observed() -> None:
         median_time([1, 2, 40, 40], [True, True, False, False]).value is None
     )  # where the third is, nobody knows
     assert median_time([1, 2, 3, 40], [True, True, False, True]).value == 21
-    assert median_time([5, 40, 40], [True, False, False]) == Estimate(None, 0.0, None)
+    assert median_time([5, 40, 40], [True, False, False]) == Estimate(None, 0.0, None, beyond=40)
     assert median_time([], []) == Estimate(None, None, None)
 
 

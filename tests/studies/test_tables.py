@@ -1,8 +1,9 @@
 """The words of the table."""
 
 from semfocus.studies.analysis import analyse
-from semfocus.studies.statistics import Estimate, Speedup, Time
+from semfocus.studies.statistics import Estimate, Speedup, Time, median_time
 from semfocus.studies.tables import COLUMNS, speedup_text, summary_rows, time_text
+from semfocus.studies.wording import number
 from studies.records import arm
 
 
@@ -16,7 +17,7 @@ def test_a_table_of_three_seeds() -> None:
         "reached": "3/3",
         "perfect": "3/3",
         "epochs": "7 (7 to 13)",
-        "seconds": "1.75 (1.75 to 3.2)",
+        "seconds": "1.75 (1.75 to 3.3)",
         "speedup": "",
         "seconds_speedup": "",
         "p": "0.25 (0.25), at best 0.25",
@@ -37,10 +38,33 @@ def test_a_table_of_three_seeds() -> None:
 def test_times() -> None:
     some = {seed: Time(7 + seed, True) for seed in range(10)}
     assert time_text(Estimate(11.5, 8, 15), some) == "11.5 [8, 15]"
-    assert time_text(Estimate(11.5, 8, None), some | {9: Time(40, False)}) == "11.5 [8, > 40]"
-    assert time_text(Estimate(None, 8, None), some | {9: Time(40, False)}) == "> 40"
+    assert time_text(Estimate(11.5, 8, None), some | {9: Time(40, False)}) == "11.5 [8, ∞]"
+    assert time_text(Estimate(None, 8, None, 40), some | {9: Time(40, False)}) == "> 40"
     assert time_text(Estimate(7, 0, None), {1: Time(7, True)}) == "7"
     assert time_text(Estimate(None, None, None), {}) == ""
+
+
+def shown(*times: Time) -> str:
+    found = median_time([time.value for time in times], [time.reached for time in times])
+    return time_text(found, dict(enumerate(times)))
+
+
+def test_what_is_said_of_a_median_follows_from_what_was_seen() -> None:
+    """By hand: the middle of two, of which one or both are only known to be later."""
+    assert (
+        shown(Time(20.9, False), Time(40.7, False)) == "> 30.8"
+    )  # were both there at once: (20.9 + 40.7) / 2
+    assert shown(Time(317, True), Time(400, False)) == "> 358"  # (317 + 400) / 2, downwards: a bound
+    assert shown(Time(30.0, False), Time(39.0, True)) == "39 (> 30 to 39 or later)"  # Kaplan-Meier: 1, then 0
+    assert shown(Time(5, True), Time(7, True), Time(40, False)) == "7 (5 to > 40)"
+    assert shown(Time(5, True), Time(12, False), Time(40, False)) == "> 12"
+    assert shown(Time(0, False), Time(0, False)) == ""  # never started: nothing was seen
+
+
+def test_numbers_near_one_show_their_side_and_halves_go_up() -> None:
+    assert [number(value) for value in (1.004, 0.998, 1.0, 1.00001, 2.25, 176.5, 1.1)] == [
+        *("1.004", "0.998", "1", "1.00001", "2.3", "177", "1.1")
+    ]
 
 
 def test_speedups() -> None:

@@ -1,5 +1,6 @@
 """semfocus claims: what was claimed, by which rule it is judged, and what the runs say."""
 
+import textwrap
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,6 +11,8 @@ from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption, existing_store
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
+#: under the text of a claim
+_INDENT = " " * 13
 
 
 @explains_errors
@@ -24,7 +27,7 @@ def claims(
 
     Example: semfocus claims --rules
     """
-    from semfocus.report.claims import judge_all
+    from semfocus.report.claims import SIZES, counted, judge_all
     from semfocus.runs.plan import read_plans
     from semfocus.studies.planned import analyse_planned
 
@@ -36,13 +39,35 @@ def claims(
     from rich.console import Console
 
     console = Console(highlight=False)
-    for claim in judged:
+    told = [claim for claim in judged if claim.numbers]
+    shared = list(dict.fromkeys(setting for claim in told for setting in claim.settings))
+    console.print(counted(judged), markup=False)
+    if len(shared) == 1:
+        console.print(f"All runs: {shared[0]}.", markup=False, style="dim")
+    for claim in told if not rules else judged:
+        console.print()
         console.print(f"{claim.verdict:<12} ", style=_STYLE[claim.verdict], end="")
-        console.print(f"{claim.text} ({claim.size})" if claim.size else claim.text, markup=False)
+        text = f"{claim.text} ({claim.size})" if claim.size else claim.text
+        width = max(40, console.width - len(_INDENT))
+        console.print(f"\n{_INDENT}".join(textwrap.wrap(text, width)), markup=False)
         for line in claim.numbers:
-            console.print(f"             {line}", markup=False, style="dim", soft_wrap=True)
+            console.print(f"{_INDENT}{line}", markup=False, style="dim", soft_wrap=True)
+        for place, setting in enumerate(claim.settings if len(shared) > 1 else [], start=1):
+            name = f"setting {place}: " if len(claim.settings) > 1 else ""
+            console.print(f"{_INDENT}{name}{setting}", markup=False, style="dim", soft_wrap=True)
         if rules:
             console.print(f"  supported if     {claim.supported_if}", markup=False)
             console.print(f"  contradicted if  {claim.contradicted_if}", markup=False)
-        if rules or not claim.numbers:
-            console.print(f"             semfocus study {claim.recipe}", markup=False, style="dim")
+            console.print(f"  run it           semfocus study {claim.recipe}", markup=False)
+    if rules:
+        console.print(f"\n{SIZES}", markup=False)
+        return
+    missing = [claim for claim in judged if not claim.numbers]
+    if missing:
+        console.print("\nWithout any runs, and what would make them:")
+    for claim in missing:
+        console.print(
+            f"  semfocus study {claim.recipe:<24} {claim.text}", markup=False, style="dim", soft_wrap=True
+        )
+    if judged:
+        console.print("\nsemfocus claims --rules says what would support and contradict each.", style="dim")

@@ -25,11 +25,12 @@ def export(
 
     Example: semfocus export --format parquet --output tables
     """
-    from semfocus.cli.report import chosen_runs
+    from semfocus.cli.report import chosen_runs, explains_where
     from semfocus.report.export import export as write
     from semfocus.report.probed import with_probes
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
-    for path in write(with_probes(opened, records), output or opened.path / "export", kind):
-        typer.echo(path)
+    with explains_where():
+        for path in write(with_probes(opened, records), output or opened.path / "export", kind):
+            typer.echo(path)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from semfocus.cli.durations import duration
 from semfocus.cli.status import COLOURS
-from semfocus.cli.study_state import Running, StudyState, outcome, title
+from semfocus.cli.study_state import Running, StudyState, outcome
 from semfocus.runs import RunSpec
 from semfocus.runs.record import Record
 from semfocus.studies import StudyWatcher
@@ -46,7 +46,7 @@ def picture(state: StudyState, height: int) -> Group:
     for run in running[:room]:
         rows.add_row(*_row(state, run))
     hidden = [Text(f"and {len(running) - room} more", style="dim")] if len(running) > room else []
-    return Group(_total(state), rows, *hidden, *(_ended(*each) for each in state.last_ended))
+    return Group(_total(state), rows, *hidden, *(_ended(state, *each) for each in state.last_ended))
 
 
 def _total(state: StudyState) -> Table:
@@ -67,7 +67,7 @@ def _row(state: StudyState, run: Running) -> tuple[Any, ...]:
     left = state.seconds_left_of(spec, run.epoch)
     attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
     return (
-        Text(title(spec) + attempt, no_wrap=True, overflow="ellipsis"),
+        Text(state.title(spec) + attempt, no_wrap=True, overflow="ellipsis"),
         ProgressBar(total=max(1, spec.training.epochs), completed=run.epoch, width=16),
         Text(f"{run.epoch}/{spec.training.epochs}", justify="right"),
         Text(f"train {row['train_accuracy']:6.1%}" if row else "starting", no_wrap=True),
@@ -76,10 +76,10 @@ def _row(state: StudyState, run: Running) -> tuple[Any, ...]:
     )
 
 
-def _ended(spec: RunSpec, record: Record) -> Text:
+def _ended(state: StudyState, spec: RunSpec, record: Record) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append("✓ " if record["state"] == "done" else "✗ ", style=COLOURS.get(record["state"], "yellow"))
-    text.append(f"{title(spec)}  {outcome(record)}", style="dim" if record["state"] == "done" else "")
+    text.append(f"{state.title(spec)}  {outcome(record)}", style="dim" if record["state"] == "done" else "")
     return text
 
 
@@ -95,17 +95,17 @@ class PlainLines(StudyState):
         super().epoch_ended(spec, row)
         if monotonic() - self.said_at >= _QUIET_SECONDS:
             self._say(
-                f"{title(spec)}: epoch {row['epoch']}/{spec.training.epochs}, train {row['train_accuracy']:.1%}, "
+                f"{self.title(spec)}: epoch {row['epoch']}/{spec.training.epochs}, train {row['train_accuracy']:.1%}, "
                 f"held-out {row['held_out_accuracy']:.1%}"
             )
 
     def run_failed(self, spec: RunSpec, attempt: int, reason: str) -> None:
         super().run_failed(spec, attempt, reason)
-        self._say(f"{title(spec)}: attempt {attempt} failed: {reason}")
+        self._say(f"{self.title(spec)}: attempt {attempt} failed: {reason}")
 
     def run_ended(self, spec: RunSpec, record: Record) -> None:
         super().run_ended(spec, record)
-        self._say(f"{title(spec)}: {outcome(record)}")
+        self._say(f"{self.title(spec)}: {outcome(record)}")
 
     def _say(self, what: str) -> None:
         left = self.seconds_left()

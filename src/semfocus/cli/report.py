@@ -1,5 +1,8 @@
 """semfocus report: what the runs of a store say, as a page, a text or figures."""
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,10 +44,31 @@ def report(
 
     if kind not in _FORMATS:
         raise ValueError(f"--format must be one of {', '.join(_FORMATS)}, got {kind!r}")
+    if output is not None and output.is_dir() and kind in ("html", "markdown"):
+        raise ValueError(f"--output names the file to write, and {output} is a directory")
     opened = existing_store(store)
     records, plans = chosen_runs(opened, study)
-    for path in _write(records, plans, kind, output, opened.path, study):
-        typer.echo(path)
+    with explains_where():
+        for path in _write(records, plans, kind, output, opened.path, study):
+            typer.echo(path)
+
+
+@contextmanager
+def explains_where() -> Iterator[None]:
+    """Of a place where nothing can be written say that there may be others; a full disk is another matter."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (
+            errno.EACCES,
+            errno.EPERM,
+            errno.EROFS,
+            errno.ENOTDIR,
+            errno.EEXIST,
+            errno.EISDIR,
+        ):
+            raise
+        raise ValueError(f"cannot write {error.filename}: {error.strerror}; say --output PATH") from None
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
@@ -56,6 +80,8 @@ def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any
 
     plans = read_plans(opened)
     records = with_twins(opened, with_evaluations(opened, opened.records()))
+    if not records:
+        raise ValueError(f"there are no runs in {opened.path} (say --store DIR, or run a study first)")
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]
@@ -77,16 +103,18 @@ def _write(
     folder: Path,
     study: str | None,
 ) -> list[Path]:
-    if kind == "html":
-        from semfocus.report.page import TITLE, write_report
+    from semfocus.report.wording import TITLE
 
-        title = plans[0].question if study is not None else TITLE
+    title = plans[0].question if study is not None else TITLE
+    if kind == "html":
+        from semfocus.report import write_report
+
         page = output or folder / "report.html"
         return [write_report(records, page, plans=plans, title=title)]
     if kind == "markdown":
         from semfocus.report import write_markdown
 
-        return [write_markdown(records, output or folder / "report.md", plans=plans)]
+        return [write_markdown(records, output or folder / "report.md", plans=plans, title=title)]
     from semfocus.report.paper_figures import write_figures
     from semfocus.studies.planned import analyse_planned
 

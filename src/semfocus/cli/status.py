@@ -57,7 +57,11 @@ def as_plain(study: "StudyProgress") -> dict[str, Any]:
         "command": study.command,
         **{state: study.count(state) for state in STATES},
         "seconds_left": study.seconds_left(),
-        "runs": [asdict(run) | {"seconds_left": run.seconds_left} for run in study.runs],
+        "runs": [
+            {key: value for key, value in asdict(run).items() if key != "spec"}
+            | {"seconds_left": run.seconds_left}
+            for run in study.runs
+        ],
     }
 
 
@@ -92,7 +96,12 @@ def heading(study: "StudyProgress") -> "Group":
     line = Table.grid(padding=(0, 2, 0, 0))
     bar = ProgressBar(total=max(1, len(study.runs)), completed=len(study.runs) - to_do, width=20)
     line.add_row(bar, Text(f"{', '.join(counts)}{when}"))
-    return Group(title, line)
+    parts: list[Text | Table] = [title, line]
+    if study.command:  # studies of one name differ in their seeds, tasks or settings
+        parts.append(Text(study.command, style="dim"))
+    if study.runs and study.count("planned") == len(study.runs):
+        parts.append(Text("no run has begun: workers take some seconds to start", style="dim"))
+    return Group(*parts)
 
 
 def run_lines(study: "StudyProgress") -> "list[Text]":
@@ -100,13 +109,16 @@ def run_lines(study: "StudyProgress") -> "list[Text]":
     from rich.text import Text
 
     from semfocus.runs.progress import STATES
+    from semfocus.studies.titles import run_title, varying_keys
 
     lines = []
+    keys = varying_keys(run.spec for run in study.runs if run.spec)
     for state in STATES:
         runs = [run for run in study.runs if run.state == state and state not in ("done", "planned")]
         for run in runs[:_LISTED]:
             line = Text(f"{state:<12}", style=COLOURS.get(state, "yellow"))
-            lines.append(line.append(f"{run.run[:8]}  {run.label}  {facts(run)}", style="default"))
+            label = run_title(run.spec, keys) if run.spec else run.label
+            lines.append(line.append(f"{run.run[:8]}  {label}  {facts(run)}", style="default"))
         if len(runs) > _LISTED:
             lines.append(Text(f"{state:<12}and {len(runs) - _LISTED} more"))
     return lines

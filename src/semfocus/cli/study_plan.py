@@ -1,9 +1,9 @@
 """semfocus study --dry-run: what would run, how large, how long; nothing is written."""
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -31,26 +31,23 @@ class Group:
 
 def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
     """The runs by what they have in common; `setting` is what else varies in the study."""
-    from semfocus.studies.arms import WITHIN_A_COMPARISON, arm_of
+    from semfocus.studies.arms import arm_of
     from semfocus.studies.calibration import measured_seconds
     from semfocus.studies.setting import flat
+    from semfocus.studies.titles import varying_keys
     from semfocus.training import build_model
 
     seconds = measured_seconds(specs, device=device, threads=threads)
     values = {spec.digest: flat(spec.model_dump(mode="json")) for spec in specs}
-    seen: dict[str, set[str]] = {}
     members: dict[str, list[RunSpec]] = {}
     for spec in specs:
-        own = values[spec.digest]
-        for key in dict.fromkeys(key for each in values.values() for key in each):
-            seen.setdefault(key, set()).add(str(own.get(key)))
-        members.setdefault(json.dumps(own | {"seed": 0}, sort_keys=True), []).append(spec)
-    varying = [key for key in seen if len(seen[key]) > 1 and key not in WITHIN_A_COMPARISON]
+        members.setdefault(json.dumps(values[spec.digest] | {"seed": 0}, sort_keys=True), []).append(spec)
+    varying = varying_keys(spec.model_dump(mode="json") for spec in specs)
     return [
         Group(
             task=group[0].task,
             arm=arm_of(group[0].model_dump()).label,
-            setting={key: values[group[0].digest].get(key) for key in sorted(varying)},
+            setting={key: values[group[0].digest].get(key) for key in varying},
             seeds=[spec.seed for spec in group],
             ended=sum(store.directory(spec).has_ended for spec in group),
             parameters=sum(each.numel() for each in build_model(group[0]).parameters()),
@@ -72,14 +69,20 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """The groups on standard output, and the time they would take."""
+    loading = _seconds_to_start()
     groups = plan_groups(specs, store, device, threads)
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
+    to_start = loading if left else 0.0
     ended = sum(group.ended for group in groups)
     if as_json:
-        found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
+        found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers + to_start}
+        found["seconds_to_start"] = to_start
         print_json(found | {"groups": [asdict(group) for group in groups]})
         return
-    for heading, members in groupby(groups, key=_heading):
+    by_heading: dict[str, list[Group]] = {}
+    for group in groups:
+        by_heading.setdefault(_heading(group), []).append(group)
+    for heading, members in by_heading.items():
         typer.echo(heading)
         for group in members:
             ended_here = f", {group.ended} ended" if group.ended else ""
@@ -87,11 +90,18 @@ def print_plan(
             typer.echo(f"  {group.arm:<24} {len(group.seeds):>3} runs{ended_here}, {each}")
     typer.echo(f"{len(specs)} runs, {ended} of them in {store.path} already; nothing was written.")
     typer.echo(
-        f"About {duration(left / workers)} with {workers} at once: an estimate from a few steps of each kind of run, "
-        "to the epoch limit; a run that stops at a target ends sooner."
+        f"About {duration(left / workers + to_start)} with {workers} at once, {duration(to_start)} of it to start: an estimate "
+        "from a few steps of each kind of run, to the epoch limit; a run that stops at a target ends sooner."
     )
     if two_stages:
         typer.echo("A second stage follows, whose runs depend on the results of these.")
+
+
+def _seconds_to_start() -> float:
+    """What this process took to load what a worker loads as well."""
+    import semfocus.training  # noqa: F401
+
+    return time.process_time()
 
 
 def _heading(group: Group) -> str:

@@ -39,7 +39,7 @@ def show_result(
     twins = measured_twins(result, execution) if result.source.measures_twins else Measured()
     page = None if no_report else _write_report(result, execution, report or _usual_place(result, execution))
     if console is not None:
-        _print_rest(console, result, lengths, twins, page)
+        _print_rest(console, result, execution, lengths, twins, page)
     else:
         print_json(
             {
@@ -78,15 +78,23 @@ def _print_summaries(console: "Console", result: "StudyResult", summaries: "list
 
 
 def _print_rest(
-    console: "Console", result: "StudyResult", lengths: "Lengths", twins: "Measured", page: Path | None
+    console: "Console",
+    result: "StudyResult",
+    execution: "Execution",
+    lengths: "Lengths",
+    twins: "Measured",
+    page: Path | None,
 ) -> None:
     from semfocus.cli.study_lengths import print_lengths
     from semfocus.cli.study_twins import print_twins
+    from semfocus.studies.titles import varying_keys
 
     print_lengths(console, lengths.rows)
     print_twins(console, result, twins)
-    for line in [*map(failure_line, _unsuccessful(result)), *lengths.errors, *twins.errors]:
-        console.print(line, markup=False, style="red")
+    keys = varying_keys(spec.model_dump(mode="json") for spec in result.specs)
+    failures = [failure_line(record, execution.store, keys) for record in _unsuccessful(result)]
+    for line in [*failures, *lengths.errors, *twins.errors]:
+        console.print(line, markup=False, style="red", soft_wrap=True)
     if page is not None:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)
@@ -97,9 +105,10 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from semfocus.report.wording import values_text
     from semfocus.studies.tables import COLUMNS, summary_rows
 
-    setting = ", ".join(f"{key}={value}" for key, value in summary.comparison.setting.items())
+    setting = values_text(summary.comparison.setting)
     title = f"{summary.comparison.task}; target: {summary.target:.0%} training accuracy"
     columns = [key for key in _COLUMNS if key != "seconds" or console.width >= _WIDE]
     table = Table(

@@ -62,7 +62,7 @@ def run_stages(
     unusable = [record for record in found if record["state"] not in ("done", "diverged")]
     if unusable:  # a choice among the others would not be the one that was asked for
         for record in unusable:
-            typer.echo(failure_line(record), err=True)
+            typer.echo(failure_line(record, execution.store), err=True)
         fail(f"{len(unusable)} of {len(found)} runs of the search did not succeed", SOME_RUNS_FAILED)
     following = _second_stage(source, found, seeds)
     if not execution.quiet:
@@ -77,7 +77,9 @@ def _second_stage(source: "Source", records: "list[Record]", seeds: Sequence[int
 
     next_stage = source.next_stage
     assert next_stage is not None
-    following = checked_specs(lambda: next_stage(records), f"{source.name}, second stage")
+    following = source.marked(
+        checked_specs(lambda: next_stage(records), f"{source.name}, second stage", source.study_file)
+    )
     return following if seeds is None else with_seeds(following, seeds)
 
 

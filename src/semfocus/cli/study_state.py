@@ -1,14 +1,15 @@
 """What a watcher knows of a study: which runs are running, how far, and how long the rest will take."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semfocus.runs import RunSpec
+from semfocus.runs import RunSpec, Store
+from semfocus.runs.directory import FAILURE
 from semfocus.runs.record import Record
 from semfocus.studies import StudyWatcher
-from semfocus.studies.arms import arm_of
+from semfocus.studies.titles import run_title, varying_keys
 
 
 @dataclass
@@ -28,6 +29,7 @@ class StudyState(StudyWatcher):
     """Counts and paces; shows nothing."""
 
     def __init__(self, specs: Sequence[RunSpec], remembered: int = 5) -> None:
+        self.keys = varying_keys(spec.model_dump(mode="json") for spec in specs)
         self.to_come = {spec.digest: spec for spec in specs}
         self.total = len(self.to_come)
         self.running: dict[str, Running] = {}
@@ -58,6 +60,10 @@ class StudyState(StudyWatcher):
         self.ended[record["state"]] = self.ended.get(record["state"], 0) + 1
         self.last_ended.append((spec, record))
 
+    def title(self, spec: RunSpec) -> str:
+        """A run in words that tell it apart from all others of the study."""
+        return title(spec, self.keys)
+
     @property
     def num_ended(self) -> int:
         return sum(self.ended.values())
@@ -81,16 +87,17 @@ class StudyState(StudyWatcher):
         return max(longest, sum(known) / self.at_once) if len(known) == len(parts) else None
 
 
-def failure_line(record: Record) -> str:
-    """Which run, its state and why."""
-    spec = record["spec"]
-    run = f"{spec.get('task')} {spec.get('pattern')} seed {spec.get('seed')} ({record['run']})"
-    return f"{run} {record['state']}: {record.get('reason')}"
+def failure_line(record: Record, store: Store, keys: Collection[str] = ()) -> str:
+    """Which run, its state and why, and where more is said."""
+    spec, trace = record["spec"], store.path / str(record["run"]) / FAILURE
+    run = f"{run_title(spec, keys) if spec else 'a run'} ({record['run']})"
+    more = f"; traceback: {trace}" if trace.exists() else ""
+    return f"{run} {record['state']}: {record.get('reason')}{more}"
 
 
-def title(spec: RunSpec) -> str:
+def title(spec: RunSpec, keys: Collection[str] = ()) -> str:
     """A run in a few words."""
-    return f"{spec.task} {arm_of(spec.model_dump()).label} seed {spec.seed}"
+    return run_title(spec.model_dump(mode="json"), keys)
 
 
 def outcome(record: Record) -> str:

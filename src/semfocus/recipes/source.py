@@ -6,11 +6,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pydantic import ValidationError
+
 from semfocus.mechanisms import Pattern, WithGlobals
 from semfocus.notation import did_you_mean
 from semfocus.recipes import RECIPES, Recipe
 from semfocus.runs import RunSpec, load_recipe
+from semfocus.runs.recipe_file import defines_classes, place_in
 from semfocus.runs.record import Record
+from semfocus.settings import explain
 from semfocus.studies.grid import refuse_repeats
 from semfocus.studies.selection import changed
 
@@ -21,9 +25,12 @@ class Source:
 
     name: str
     recipe: Recipe | ModuleType
+    #: the file with patterns and tasks, which workers load as well
     file: Path | None = None
     digest: str | None = None
     module: ModuleType | None = None
+    #: the file with specs(), if the recipe is a user's
+    study_file: Path | None = None
 
     @property
     def question(self) -> str:
@@ -49,24 +56,22 @@ class Source:
 
     def specs(self) -> list[RunSpec]:
         """The recipe's own list, made sure to be one."""
-        return checked_specs(self.recipe.specs, self.name)
+        return checked_specs(self.recipe.specs, self.name, self.study_file)
 
     def marked(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
-        """The specs with the digest of the user's file in all of them, if any uses a class of that file."""
-        if not any(_uses(spec, self.module) for spec in specs):
-            return list(specs)
-        return [changed(spec, {"recipe": self.digest}) for spec in specs]
+        """The specs, with the digest of the user's file in those that use a class of it.
+
+        The others are the same runs whatever the file says, and stay where they are when it changes.
+        """
+        return [
+            changed(spec, {"recipe": self.digest}) if _uses(spec, self.module) else spec for spec in specs
+        ]
 
 
 def open_source(name: str, recipe_file: Path | None = None) -> Source:
     """A recipe by its name (with `recipe_file` for patterns and tasks of one's own), or `FILE.py` with `specs()`."""
     if name.endswith(".py"):
-        if recipe_file is not None:
-            raise ValueError(f"{name} is itself the recipe file: leave --recipe out")
-        module, digest = load_recipe(Path(name))
-        if not callable(getattr(module, "specs", None)):
-            raise ValueError(f"{name} must define specs(), which returns a list of RunSpec")
-        return Source(Path(name).stem, module, Path(name), digest, module)
+        return _study_file(Path(name), recipe_file)
     if name not in RECIPES:
         raise ValueError(
             f"unknown recipe {name!r}{did_you_mean(name, RECIPES)}; "
@@ -78,14 +83,36 @@ def open_source(name: str, recipe_file: Path | None = None) -> Source:
     return Source(name, RECIPES[name], recipe_file, digest, module)
 
 
-def checked_specs(make: Callable[[], Any], name: str) -> list[RunSpec]:
-    """What `make` returns, if it is a list of different specs."""
+def _study_file(path: Path, recipe_file: Path | None) -> Source:
+    """A file with `specs()`; its patterns and tasks may stand in a file of their own, which then changes less often."""
+    own = None if recipe_file is None else load_recipe(recipe_file)
+    module, digest = load_recipe(path)
+    if not callable(getattr(module, "specs", None)):
+        raise ValueError(f"{path} must define specs(), which returns a list of RunSpec")
+    if own is None:
+        return Source(path.stem, module, path, digest, module, path)
+    if defines_classes(module):
+        raise ValueError(
+            f"{path} has patterns or tasks of its own: leave --recipe out, or move them to {recipe_file}"
+        )
+    return Source(path.stem, module, recipe_file, own[1], own[0], path)
+
+
+def checked_specs(make: Callable[[], Any], name: str, file: Path | None = None) -> list[RunSpec]:
+    """What `make` returns, if it is a list of different specs; errors name the line of the user's file."""
     try:
         specs = make()
-    except ValueError:
-        raise  # says itself what is wrong with which value
+    except ValueError as error:  # says itself what is wrong with which value
+        place = "" if file is None else place_in(error, file)
+        if not place:
+            raise
+        what = explain(error) if isinstance(error, ValidationError) else str(error)
+        raise ValueError(f"{what}{place}") from error
     except Exception as error:  # a user's own code
-        raise ValueError(f"the specs of {name} cannot be made: {type(error).__name__}: {error}") from error
+        place = "" if file is None else place_in(error, file)
+        raise ValueError(
+            f"the specs of {name} cannot be made: {type(error).__name__}: {error}{place}"
+        ) from error
     if not isinstance(specs, list) or not all(isinstance(spec, RunSpec) for spec in specs):
         raise ValueError(f"the specs of {name} must be a list of RunSpec, got {_what(specs)}")
     if not specs:

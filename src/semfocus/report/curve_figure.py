@@ -105,7 +105,18 @@ def _draw(panel: Panel, label: str, arm: Sampled, grid: Sequence[int], ink: Ink)
             line = path(points(values))
             if line:
                 panel.drawing.add("path", css_class="seed", d=line, data_seed=seed)
+            alone = path(points(_without_median(values, arm.median)))
+            if alone:
+                panel.drawing.add("path", css_class="alone", d=alone)
         panel.drawing.add("path", css_class="median", d=path(points(arm.median)), tip=label)
+
+
+def _without_median(values: Values, median: Values) -> Values:
+    """A seed's values from where there is a median no more, with the one before it so that the lines meet."""
+    end = max((place for place, value in enumerate(median) if value is not None), default=0)
+    if all(value is None for value in values[end + 1 :]):
+        return [None] * len(values)
+    return [None if place < end else value for place, value in enumerate(values)]
 
 
 def _band(lower: Sequence[Point | None], upper: Sequence[Point | None]) -> str:

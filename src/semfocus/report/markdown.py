@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
-from semfocus.report.claims import judge_all
+from semfocus.report.claims import counted, judge_all
 from semfocus.report.lengths import length_table
 from semfocus.report.overview import headline, how_judged, primary, scores
-from semfocus.report.repeating import study_commands
+from semfocus.report.repeating import report_command, reruns, study_commands
 from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.texts import shortened, visible
-from semfocus.report.wording import setting_of
+from semfocus.report.wording import TITLE, runs_text, setting_of
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -25,17 +25,22 @@ def write_markdown(
     path: str | os.PathLike[str],
     *,
     plans: Sequence["Plan"] = (),
+    title: str = TITLE,
     apart_from: Collection[str] = (),
 ) -> Path:
     """Write the text and return its path."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, report_text(records, plans=plans, apart_from=apart_from).encode())
+    write_durably(target, report_text(records, plans=plans, title=title, apart_from=apart_from).encode())
     return target
 
 
 def report_text(
-    records: Iterable[Mapping[str, Any]], *, plans: Sequence["Plan"] = (), apart_from: Collection[str] = ()
+    records: Iterable[Mapping[str, Any]],
+    *,
+    plans: Sequence["Plan"] = (),
+    title: str = TITLE,
+    apart_from: Collection[str] = (),
 ) -> str:
     """The whole report as text."""
     from semfocus.studies.analysis import analyse
@@ -44,13 +49,16 @@ def report_text(
     known = [dict(record) for record in records]
     summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
     main = primary(summaries)
-    parts = ["# Which attention learns faster?", f"{len(known)} runs."]
+    parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:
         scored = scores(main)
-        parts += [plain(sentence) for sentence in headline(scored, len(main))]
-        parts += [f"({plain(how_judged(scored))}.)"] if scored else []
+        parts += [plain(sentence) for sentence in headline(main)]
+        parts += [plain(how_judged(scored))] if scored else []
+    again = [each.command for each in reruns(plans)]
+    parts += [f"To repeat: {_code(command)}" for command in again]
+    parts += [f"This text: {_code(f'{report_command(known, plans)} --format markdown')}"] if known else []
     for summary in summaries:
-        parts += _comparison(summary, plans)
+        parts += _comparison(summary, plans, len(main) > 1)
     parts += ["## Claims", _claims(summaries)]
     troubled = [record for record in known if record.get("state") != "done"]
     if troubled:
@@ -72,13 +80,15 @@ def _code(text: object) -> str:
     return f"{fence}{space}{line}{space}{fence}"
 
 
-def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
+def _comparison(summary: "TaskSummary", plans: Sequence["Plan"], one_of_several: bool) -> list[str]:
     comparison = summary.comparison
+    task = comparison.task if one_of_several else None
     runs = [str(record.get("run")) for records in comparison.arms.values() for record in records]
     parts = [
         f"## {plain(shortened(comparison.task, 80))}",
         plain(summary.sentence),
         f"Setting: {plain(setting_of(comparison))}.",
+        plain(task_table(summary).legend.replace("Small numbers", "After each semicolon")),
         _table(task_table(summary)),
         _table(detail_table(summary)),
     ]
@@ -87,14 +97,14 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"]) -> list[str]:
         columns = ["accuracy at length", *map(str, lengths.lengths)]
         parts.append(rows_as_markdown(columns, lengths.rows()))
     parts += [f"Note: {plain(note)}" for note in summary.notes]
-    return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs))]
+    return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs, task))]
 
 
 def _table(table: TaskTable) -> str:
     rows = [
         [
             f"{row.label} ({row.own})" if row.own else row.label,
-            *(f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row.cells),
+            *("; ".join([cell.text, *cell.notes]) for cell in row.cells),
         ]
         for row in table.rows
     ]
@@ -111,18 +121,27 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
 
 def _claims(summaries: Sequence["TaskSummary"]) -> str:
     judged = judge_all(summaries)
-    return rows_as_markdown(
+    settings = list(dict.fromkeys(setting for claim in judged for setting in claim.settings))
+    told = "; ".join(settings) if len(settings) == 1 else ""
+    table = rows_as_markdown(
         ["claim", "verdict", "numbers", "recipe"],
         [
             [
                 claim.text,
                 f"{claim.verdict} ({claim.size})" if claim.size else claim.verdict,
-                "; ".join(claim.numbers) or "no runs",
+                "; ".join([*claim.numbers, *_settings(claim.settings, len(settings) > 1)]) or "no runs",
                 claim.recipe,
             ]
             for claim in judged
         ],
     )
+    parts = [plain(counted(judged)), f"All runs: {plain(told)}." if told else "", table]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _settings(settings: Sequence[str], told: bool) -> list[str]:
+    """The settings behind a claim's numbers, unless all claims share one."""
+    return [f"setting {place}: {setting}" for place, setting in enumerate(settings, start=1)] if told else []
 
 
 def _troubled(records: Sequence[Mapping[str, Any]]) -> str:

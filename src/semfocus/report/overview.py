@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from semfocus.report.forest_figure import Heading, Row
 from semfocus.report.palette import Ink
 from semfocus.report.texts import listed, shortened
-from semfocus.studies.sentence import is_ahead, is_behind
+from semfocus.studies.verdict import FEWEST_PAIRS, estimate_order, estimated_above_one, pairs_text, side
 from semfocus.studies.wording import bounded
 
 if TYPE_CHECKING:
@@ -15,16 +15,24 @@ if TYPE_CHECKING:
     from semfocus.studies.statistics.speedup import Speedup
 
 
+#: the columns of the count over tasks
+KINDS = ("faster", "unclear", "slower", "too few seeds")
+
+
 @dataclass(frozen=True)
 class Score:
-    """On how many tasks the interval of an arm's speedup lies above 1, includes 1, lies below 1."""
+    """The speedups of an arm by task: those whose interval lies above 1, includes 1, lies below 1, and those of too few seeds."""
 
     label: str
     group: str
-    faster: list[str]
-    unclear: list[str]
-    slower: list[str]
-    span: str
+    tasks: Mapping[str, Mapping[str, "Speedup"]]
+
+    def on(self, kind: str) -> list[str]:
+        return list(self.tasks[kind])
+
+    def span(self, *kinds: str) -> str:
+        """`1.8x to at least 5x` over the tasks of these kinds, or of all."""
+        return _span([each for kind in kinds or KINDS for each in self.tasks[kind].values()])
 
 
 def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
@@ -51,68 +59,118 @@ def arm_groups(summaries: Sequence["TaskSummary"]) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: order.get(item[1], len(order))))
 
 
-def side(speedup: "Speedup | None") -> str | None:
-    """`faster`, `slower` or `unclear`, by the 95 % interval; None without one."""
-    if speedup is None or speedup.num_pairs < 2:
-        return None
-    return "faster" if is_ahead(speedup) else "slower" if is_behind(speedup) else "unclear"
+def learned(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
+    """The comparisons in which some run reached the training target: elsewhere there is nothing to be faster at."""
+    return [each for each in summaries if any(arm.reached for arm in each.arms)]
 
 
 def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
-    """One for every arm that was compared with the baseline."""
+    """One for every arm that was compared with the baseline, over the tasks that somebody learned."""
     found = []
     for label, group in arm_groups(summaries).items():
-        pairs = [
-            (each.comparison.task, arm.speedup)
-            for each in summaries
-            for arm in each.arms
-            if arm.label == label
-        ]
-        judged = [(task, side(speedup), speedup) for task, speedup in pairs]
-        if any(verdict for _, verdict, _ in judged):
-            names = {
-                kind: [task for task, verdict, _ in judged if verdict == kind]
-                for kind in ("faster", "unclear", "slower")
-            }
-            wanted = "faster" if names["faster"] else None  # the range over the tasks it won, else over all
-            known = [each for _, verdict, each in judged if each and each.ratio and wanted in (None, verdict)]
-            found.append(
-                Score(label, group, names["faster"], names["unclear"], names["slower"], _span(known))
-            )
+        tasks: dict[str, dict[str, Speedup]] = {kind: {} for kind in KINDS}
+        for each in learned(summaries):
+            for arm in each.arms:
+                kind = side(arm.speedup) if arm.label == label else None
+                if kind is not None and arm.speedup is not None:
+                    tasks[kind][each.comparison.task] = arm.speedup
+        if any(tasks.values()):
+            found.append(Score(label, group, tasks))
     return found
 
 
-def headline(found: Sequence[Score], num_tasks: int) -> list[str]:
-    """What a hurried reader should take home from several tasks: who was faster, on how many, and who was not."""
-    ahead = sorted((score for score in found if score.faster), key=lambda score: -len(score.faster))
-    behind = [score.label for score in found if not score.faster]
+def headline(summaries: Sequence["TaskSummary"]) -> list[str]:
+    """What a hurried reader should take home from several tasks: who was faster, on how many, who was not, how sure."""
+    found, num_tasks = scores(summaries), len(learned(summaries))
+    judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:3])]
     sentences = []
-    if ahead:
-        parts = [f"{shortened(score.label)} on {_on(score, num_tasks)}" for score in ahead]
-        sentences.append(f"Learned in fewer epochs than full attention: {'; '.join(parts)}.")
-    if behind:
-        sentences.append(f"On no task clearly faster: {', '.join(map(shortened, behind))}.")
-    return sentences
+    for kind, words in (
+        ("faster", "Learned in fewer epochs than full attention"),
+        ("slower", "In more epochs"),
+    ):
+        own = sorted(
+            (score for score in judged if score.tasks[kind]), key=lambda score: -len(score.tasks[kind])
+        )
+        parts = [f"{shortened(score.label)} on {_on(score, kind, num_tasks)}" for score in own]
+        sentences += [f"{words}: {'; '.join(parts)}."] if parts else []
+    neither = [score.label for score in judged if not score.tasks["faster"] and not score.tasks["slower"]]
+    if neither:
+        sentences.append(f"Clearly neither on any task: {', '.join(map(shortened, neither))}.")
+    return [*sentences, *_by_estimate(summaries), *_not_learned(summaries)]
 
 
 def how_judged(found: Sequence[Score]) -> str:
     """By what "faster" was decided, and of how many comparisons some would come out so by chance."""
-    num = sum(len(score.faster) + len(score.unclear) + len(score.slower) for score in found)
-    return f"by 95 % intervals, not corrected for {num} comparison{'' if num == 1 else 's'}"
+    num = sum(len(score.tasks[kind]) for score in found for kind in KINDS[:3])
+    if not num:
+        return f"Nobody is judged faster or slower: that takes {FEWEST_PAIRS} pairs of seeds."
+    return f"Judged by 95 % intervals, not corrected for {num} comparison{'' if num == 1 else 's'}."
 
 
-def _on(score: Score, num_tasks: int) -> str:
-    """`7 of 8 tasks (1.8x to 3.8x; not parity)`; long lists of exceptions stay in the table."""
-    exceptions = [*score.unclear, *score.slower]
-    but = f"; not {listed(map(shortened, exceptions))}" if 0 < len(exceptions) <= 3 else ""
-    return f"{len(score.faster)} of {num_tasks} tasks ({score.span}{but})"
+def _on(score: Score, kind: str, num_tasks: int) -> str:
+    """`7 of 8 tasks (1.8x to 3.8x; not parity)`; long lists stay in the table."""
+    own = score.on(kind)
+    others = [task for each in KINDS if each != kind for task in score.on(each)]
+    if len(own) <= 2:
+        where = f"{listed(map(shortened, own))}: "
+        but = ""
+    else:
+        where, but = "", f"; not {listed(map(shortened, others))}" if 0 < len(others) <= 3 else ""
+    return f"{len(own)} of {_tasks(num_tasks)} ({where}{score.span(kind)}{but})"
+
+
+def _tasks(num: int) -> str:
+    return f"{num} task{'' if num == 1 else 's'}"
+
+
+def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
+    """Of the tasks with too few seeds for a verdict on anybody: whose estimate is the largest, and whose are below 1."""
+    largest: dict[str, list[Speedup]] = {}
+    below: dict[str, list[Speedup]] = {}
+    seen: list[Speedup] = []
+    num = 0
+    for summary in learned(summaries):
+        raced = [(arm.label, arm.speedup) for arm in summary.arms if arm.speedup and arm.speedup.pairs]
+        if not raced or any(side(speedup) != "too few seeds" for _, speedup in raced):
+            continue
+        num += 1
+        seen += [speedup for _, speedup in raced]
+        label, speedup = max(raced, key=lambda each: estimate_order(each[1]))
+        if estimated_above_one(speedup):
+            largest.setdefault(label, []).append(speedup)
+        for label, speedup in raced:
+            if estimated_above_one(speedup) is False:
+                below.setdefault(label, []).append(speedup)
+    if not num:
+        return []
+    lead = f"{pairs_text(seen).capitalize()}: too few for a verdict, which takes {FEWEST_PAIRS}."
+    first = [f"By estimate the fastest in epochs: {_counted(largest, num)}."] if largest else []
+    last = [f"Slower than full attention by estimate: {_counted(below, num)}."] if below else []
+    return [" ".join([lead, *first]), *last]
+
+
+def _counted(found: Mapping[str, Sequence["Speedup"]], num_tasks: int) -> str:
+    """`full ×4 on 4 of 6 tasks (1.3x to 2.2x), top_k(5) on 2 (1.4x to 1.5x)`, most tasks first."""
+    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+    texts = []
+    for place, (label, own) in enumerate(ordered):
+        of = f" of {_tasks(num_tasks)}" if place == 0 else ""
+        texts.append(f"{shortened(label)} on {len(own)}{of} ({_span(own)})")
+    return ", ".join(texts)
+
+
+def _not_learned(summaries: Sequence["TaskSummary"]) -> list[str]:
+    there = {id(each) for each in learned(summaries)}
+    tasks = [shortened(each.comparison.task) for each in summaries if id(each) not in there]
+    return [f"No run of any attention reached the target on {listed(tasks)}."] if tasks else []
 
 
 def _span(speedups: Sequence["Speedup"]) -> str:
-    """`1.8x to at least 5x`: a bound stays one."""
-    if not speedups:
-        return ""
-    ordered = sorted(speedups, key=lambda each: each.ratio or 0.0)
+    """`1.8x to at least 5x`: a bound stays one; what is not known is left out."""
+    known = [each for each in speedups if each.ratio is not None]
+    if not known:
+        return "not known"
+    ordered = sorted(known, key=lambda each: each.ratio or 0.0)
     low, high = bounded(ordered[0]), bounded(ordered[-1])
     return low if low == high else f"{low} to {high}"
 

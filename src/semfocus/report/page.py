@@ -3,20 +3,29 @@
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus import __version__
 from semfocus.durable import write_durably
 from semfocus.report.forest_figure import forest_figures
-from semfocus.report.overview import arm_groups, forest_lines, headline, how_judged, primary, scores
+from semfocus.report.overview import (
+    KINDS,
+    arm_groups,
+    forest_lines,
+    headline,
+    how_judged,
+    learned,
+    primary,
+    scores,
+)
 from semfocus.report.palette import inks
+from semfocus.report.repeating import report_command, reruns
 from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import listed
 from semfocus.report.views import comparison_view
-from semfocus.report.wording import UNKNOWN
+from semfocus.report.wording import TITLE, UNKNOWN, runs_text
 from semfocus.studies.arms import arm_of
 from semfocus.studies.tables import EXPLANATION
 from semfocus.studies.wording import p_value, percent
@@ -24,8 +33,6 @@ from semfocus.studies.wording import p_value, percent
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
     from semfocus.studies.analysis import TaskSummary
-
-TITLE = "Which attention learns faster?"
 
 
 def write_report(
@@ -54,7 +61,7 @@ def report_page(
     apart_from: Collection[str] = (),
 ) -> str:
     """The page as text."""
-    from semfocus.report.claims import judge_all
+    from semfocus.report.claims import SIZES, counted, judge_all
     from semfocus.studies.analysis import analyse
     from semfocus.studies.planned import analyse_planned
 
@@ -64,8 +71,10 @@ def report_page(
     chosen = inks(groups)
     main = primary(summaries)
     numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
-    views = {id(each): comparison_view(numbers[id(each)], each, chosen, plans) for each in summaries}
-    scored = scores(main)
+    views = {
+        id(each): comparison_view(numbers[id(each)], each, chosen, plans, len(main) > 1) for each in summaries
+    }
+    scored, judged = scores(main), judge_all(summaries)
     lines = forest_lines(main, chosen)
     return (
         environment()
@@ -73,25 +82,30 @@ def report_page(
         .render(
             title=title,
             version=__version__,
-            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            runs_text=runs_text(known, len(main)),
             **style_and_script(chosen.values()),
             num_runs=len(known),
-            states=Counter(str(record.get("state")) for record in known),
             main=[views[id(each)] for each in main],
             others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
             scores=scored,
-            headline=headline(scored, len(main)) if len(main) > 1 else [],
+            headline=headline(main) if len(main) > 1 else [],
             judged=how_judged(scored),
             inks=chosen,
+            kinds=[kind for kind in KINDS if any(score.tasks[kind] for score in scored)],
+            num_learned=len(learned(main)),
             forest=forest_figures("Speedup over full attention", lines) if lines else None,
             sweeps=[
                 (sweep, forest_figures(f"Speedup by {sweep.key}", sweep_lines(sweep, chosen)))
                 for sweep in sweeps(summaries)
                 if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
             ],
-            claims=sorted(judge_all(summaries), key=lambda claim: claim.verdict == "undecided"),
+            claims=sorted(judged, key=lambda claim: claim.verdict == "undecided"),
+            claims_counted=counted(judged),
+            claim_settings=list(dict.fromkeys(setting for claim in judged for setting in claim.settings)),
+            sizes=SIZES,
             troubled=_troubled(known),
-            plans=plans,
+            reruns=reruns(plans),
+            report_command=report_command(known, plans),
             environments=_environments(known),
             explanation=EXPLANATION,
             certainty=_certainty(main),

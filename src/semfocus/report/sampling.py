@@ -31,7 +31,7 @@ def epoch_grid(records: Sequence[Record], most: int = MOST_POINTS) -> list[int]:
 
 
 def sample(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampled:
-    """The quantity of every run on the grid. Quartiles are given where at least half of the runs have a value.
+    """The quantity of every run on the grid, with the quartiles over runs.
 
     A run that was stopped at its target keeps its last value, or the median would be that of the slow seeds only.
     """
@@ -41,14 +41,19 @@ def sample(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampl
 
 
 def with_quartiles(rows: list[tuple[object, Values]]) -> Sampled:
-    """Rows of one length with their quartiles, where at least half of them have a value."""
-    lower, median, upper = [], [], []
+    """Rows of one length with their quartiles, where every row that has a value at all has one.
+
+    Where one drops out, the median of the others would jump, as if something had happened to the model.
+    """
+    seen = [row for _, row in rows if any(value is not None for value in row)]
+    lower: Values = []
+    median: Values = []
+    upper: Values = []
     for place in range(len(rows[0][1]) if rows else 0):
-        there = sorted(value for _, row in rows if (value := row[place]) is not None)
-        enough = bool(there) and 2 * len(there) >= len(rows)
-        lower.append(_quantile(there, 0.25) if enough else None)
-        median.append(_quantile(there, 0.5) if enough else None)
-        upper.append(_quantile(there, 0.75) if enough else None)
+        there = sorted(value for row in seen if (value := row[place]) is not None)
+        complete = bool(there) and len(there) == len(seen)
+        for quartile, share in ((lower, 0.25), (median, 0.5), (upper, 0.75)):
+            quartile.append(_quantile(there, share) if complete else None)
     return Sampled(rows, median, lower, upper)
 
 

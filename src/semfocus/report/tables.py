@@ -1,12 +1,12 @@
 """The table of one task: every arm in a row, in words that the page and the Markdown text share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
 from semfocus.report.wording import UNKNOWN, values_text
-from semfocus.studies.tables import speedup_text, summary_rows
+from semfocus.studies.tables import seen_text, speedup_text, summary_rows
 from semfocus.studies.times import longest_look
 from semfocus.studies.wording import number, p_value, percent
 
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says, and in smaller letters what stands behind it."""
+    """What a cell says, and in smaller letters what stands behind it: the seeds one by one, then anything else."""
 
     text: str
+    seeds: str = ""
     note: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        return [line for line in (self.seeds, self.note) if line]
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class TaskTable:
 
     columns: Sequence[str]
     rows: Sequence[ArmRow]
+    #: which seed is which of the small numbers
+    legend: str = ""
 
 
 def task_table(summary: "TaskSummary") -> TaskTable:
@@ -52,14 +59,17 @@ def task_table(summary: "TaskSummary") -> TaskTable:
         "last held-out accuracy",
         "train - held-out",
     ]
+    seeds = sorted({seed for arm in summary.arms for seed in arm.seeds})
     rows = zip(summary.arms, summary_rows(summary), strict=True)
     own = summary.comparison.arm_settings
     return TaskTable(
         columns,
         [
-            ArmRow(arm.label, arm.group, _cells(arm, texts), values_text(own.get(arm.label, {})))
+            ArmRow(arm.label, arm.group, _cells(arm, texts, seeds), values_text(own.get(arm.label, {})))
             for arm, texts in rows
         ],
+        f"Small numbers: seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}, in this order; "
+        f"{UNKNOWN} where there is no such run.",
     )
 
 
@@ -79,7 +89,8 @@ def _details(arm: "ArmSummary") -> list[Cell]:
     mean = arm.mean_epochs
     limits = "" if mean.low is None or mean.high is None else f" [{number(mean.low)}, {number(mean.high)}]"
     return [
-        Cell(UNKNOWN if mean.value is None else f"{number(mean.value)}{limits}"),
+        # without an arrival the mean is the horizon, and its interval that of the imagined run
+        Cell(UNKNOWN if mean.value is None or not arm.reached else f"{number(mean.value)}{limits}"),
         Cell(_p(arm.seconds_p, arm.seconds_p_holm) or UNKNOWN),
         Cell(_p(arm.held_out_p, arm.held_out_p_holm) or UNKNOWN),
         Cell(_losses(arm.loss_gap) or UNKNOWN),
@@ -99,16 +110,26 @@ def _p(p: float | None, corrected: float | None) -> str:
     return "" if p is None or corrected is None else f"{p_value(p)}, Holm {p_value(corrected)}"
 
 
-def _cells(arm: "ArmSummary", texts: dict[str, str]) -> list[Cell]:
+def _cells(arm: "ArmSummary", texts: dict[str, str], seeds: Sequence[int]) -> list[Cell]:
+    last = dict(zip(arm.ended_seeds, (f"{100 * each:.1f}" for each in arm.last_held_out), strict=True))
     return [
-        Cell(texts["epochs"] or UNKNOWN, " ".join(_time(arm.times[seed]) for seed in sorted(arm.times))),
-        Cell(texts["speedup"] or UNKNOWN, _certainty(arm)),
-        Cell(texts["reached"], f"100 %: {texts['perfect']}"),
-        Cell(texts["seconds"] or UNKNOWN, _faster(arm.seconds_speedup)),
-        Cell(texts["held_out_epochs"] or UNKNOWN, _faster(arm.held_out_speedup)),
-        Cell(texts["last_held_out"] or UNKNOWN, " ".join(f"{100 * each:.1f}" for each in arm.last_held_out)),
+        Cell(texts["epochs"] or UNKNOWN, _times(arm.times, seeds)),
+        Cell(texts["speedup"] or UNKNOWN, "", _certainty(arm)),
+        Cell(texts["reached"], "", f"100 %: {texts['perfect']}"),
+        Cell(texts["seconds"] or UNKNOWN, _times(arm.seconds, seeds), _faster(arm.seconds_speedup)),
+        Cell(
+            texts["held_out_epochs"] or UNKNOWN,
+            _times(arm.held_out_times, seeds),
+            _faster(arm.held_out_speedup),
+        ),
+        Cell(texts["last_held_out"] or UNKNOWN, " ".join(last.get(seed, UNKNOWN) for seed in seeds)),
         Cell(texts["gap"] or UNKNOWN),
     ]
+
+
+def _times(times: Mapping[int, "Time"], seeds: Sequence[int]) -> str:
+    """One for each seed of the comparison, so that the same place is the same seed in every row."""
+    return " ".join(_time(times.get(seed)) for seed in seeds)
 
 
 def _certainty(arm: "ArmSummary") -> str:
@@ -117,8 +138,10 @@ def _certainty(arm: "ArmSummary") -> str:
     return f"p {p}; smallest possible {p_value(arm.smallest_p)}" if p and arm.smallest_p is not None else ""
 
 
-def _time(time: "Time") -> str:
-    return number(time.value) if time.reached else f">{number(time.value)}"
+def _time(time: "Time | None") -> str:
+    if time is None or not (time.reached or time.value > 0):
+        return UNKNOWN
+    return seen_text(time).replace("> ", ">")
 
 
 def _faster(speedup: "Speedup | None") -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,7 @@ def environment() -> Environment:
     """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
 
     def harmless(value: Any) -> Any:
-        # a number and its percent sign stay on one line
-        return value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
+        return value if isinstance(value, Markup) else _unbroken(visible(value))
 
     found = Environment(
         loader=DictLoader({path.stem: path.read_text() for path in _TEMPLATES.glob("*.html")}),
@@ -50,6 +50,13 @@ def style_and_script(chosen: Iterable[Ink]) -> dict[str, Any]:
         "script": Markup(script),
         "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
+
+
+def _unbroken(text: str) -> str:
+    """A number and its percent sign, and an interval, stay on one line."""
+    return re.sub(
+        r" (?:%|points)|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text
+    )
 
 
 def _accuracy(share: float | None) -> str:

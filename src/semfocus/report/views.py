@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from semfocus.report.curve_figure import curve_figure, length_figure
 from semfocus.report.lengths import LengthTable, length_table
-from semfocus.report.overview import side
 from semfocus.report.palette import Ink
 from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
@@ -19,11 +18,24 @@ from semfocus.report.twin_figure import twin_figures
 from semfocus.report.twins import TwinTable, twin_table
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
+from semfocus.studies.verdict import enough, estimate_order, estimated_above_one, pairs_text, side
 from semfocus.studies.wording import bounded, percent, seeds
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
     from semfocus.studies.analysis import ArmSummary, TaskSummary
+    from semfocus.studies.statistics import Speedup
+
+
+@dataclass(frozen=True)
+class Winner:
+    """Who stands at the top of a task, as what, and by how much; not `sure`: by the estimate of few seeds."""
+
+    title: str
+    label: str
+    ink: Ink
+    text: str
+    sure: bool
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class ComparisonView:
     task: str
     setting: str
     sentence: str
-    winner: tuple[str, Ink, str] | None
+    winner: Winner | None
     raced: str
     ranks: list[tuple[str, list[tuple[str, Ink, str]]]]
     facts: list[str]
@@ -51,9 +63,13 @@ class ComparisonView:
 
 
 def comparison_view(
-    number: int, summary: "TaskSummary", inks: Mapping[str, Ink], plans: Sequence["Plan"]
+    number: int,
+    summary: "TaskSummary",
+    inks: Mapping[str, Ink],
+    plans: Sequence["Plan"],
+    one_of_several: bool = False,
 ) -> ComparisonView:
-    """Everything about one comparison."""
+    """Everything about one comparison; `one_of_several`: the page has other tasks, which its command need not run."""
     comparison = summary.comparison
     records = [(label, record) for label, own in comparison.arms.items() for record in own]
     twins = twin_table(comparison.arms)
@@ -73,38 +89,63 @@ def comparison_view(
         figures=_figures(summary, inks),
         lengths=length_table(comparison.arms),
         twins=twins,
-        commands=study_commands(plans, [str(record.get("run")) for _, record in records]),
+        commands=study_commands(
+            plans,
+            [str(record.get("run")) for _, record in records],
+            comparison.task if one_of_several else None,
+        ),
         runs=[(label, record, train_command(record)) for label, record in records],
         spec=_shared_spec([record["spec"] for _, record in records]),
     )
 
 
-def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> tuple[str, Ink, str] | None:
-    """The arm with the largest speedup of those whose interval lies above 1, if there is one."""
-    ahead = [(arm, arm.speedup) for arm in summary.arms if arm.speedup and side(arm.speedup) == "faster"]
-    if not ahead:
+Raced = list[tuple["ArmSummary", "Speedup"]]
+
+
+def _all_raced(summary: "TaskSummary") -> Raced:
+    """Every arm with a pair of seeds, the largest estimate first."""
+    raced = [(arm, arm.speedup) for arm in summary.arms if arm.speedup and arm.speedup.pairs]
+    return sorted(raced, key=lambda each: estimate_order(each[1]), reverse=True)
+
+
+def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> Winner | None:
+    """The arm to name in large letters, and as what: only the largest estimate is the fastest, and only few seeds' is one."""
+    raced = _all_raced(summary)
+    ahead = [each for each in raced if side(each[1]) == "faster"]
+    if ahead:
+        arm, speedup = ahead[0]
+        title = "fastest" if arm is raced[0][0] else "clearly faster"
+    elif raced and not any(enough(speedup) for _, speedup in raced) and estimated_above_one(raced[0][1]):
+        arm, speedup = raced[0]
+        title = f"{pairs_text(each for _, each in raced)}, no verdict; best estimate"
+    else:
         return None
-    arm, speedup = max(ahead, key=lambda each: each[1].ratio or 0.0)
-    return arm.label, inks[arm.label], speedup_text(speedup)
+    return Winner(title, arm.label, inks[arm.label], speedup_text(speedup), side(speedup) == "faster")
 
 
 def _raced(summary: "TaskSummary") -> str:
-    """What stands where no arm is called the fastest."""
-    pairs = max((arm.speedup.num_pairs for arm in summary.arms if arm.speedup), default=0)
-    if pairs == 0:
+    """What stands where no arm is named."""
+    raced = _all_raced(summary)
+    if not raced:
         return "nothing to compare yet"
-    return "one seed: no verdict yet" if pairs == 1 else "nobody clearly faster than full"
+    if not any(arm.reached for arm in summary.arms):
+        return "no run reached the target"
+    if any(enough(speedup) for _, speedup in raced):
+        return "nobody clearly faster than full"
+    return f"{pairs_text(each for _, each in raced)}, no verdict; by estimate nobody faster than full"
 
 
 def _ranks(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[tuple[str, list[tuple[str, Ink, str]]]]:
-    """The arms that are faster than the baseline, unclear and slower, the largest speedup first."""
-    raced = [(arm.label, arm.speedup) for arm in summary.arms if arm.speedup and side(arm.speedup)]
-    raced.sort(key=lambda each: -(each[1].ratio or 0.0))
-    found = []
-    for kind in ("faster", "unclear", "slower"):
-        own = [(label, inks[label], bounded(each)) for label, each in raced if side(each) == kind]
-        found += [(kind, own)] if own else []
-    return found
+    """The arms that are faster than the baseline, unclear and slower; those of few seeds by their estimates alone."""
+    kinds = ("faster", "unclear", "slower", "above 1x", "at 1x or not known", "below 1x")
+    named: dict[str, list[tuple[str, Ink, str]]] = {kind: [] for kind in kinds}
+    for arm, speedup in _all_raced(summary) if any(arm.reached for arm in summary.arms) else []:
+        kind = str(side(speedup))
+        if kind == "too few seeds":
+            above = estimated_above_one(speedup)
+            kind = "at 1x or not known" if above is None else "above 1x" if above else "below 1x"
+        named[kind].append((arm.label, inks[arm.label], bounded(speedup)))
+    return [(kind, own) for kind, own in named.items() if own]
 
 
 def _facts(summary: "TaskSummary") -> list[str]:

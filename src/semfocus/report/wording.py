@@ -1,12 +1,31 @@
-"""How settings are written; numbers and ratios are worded by `semfocus.studies.wording`."""
+"""How settings and numbers of runs are written; numbers and ratios are worded by `semfocus.studies.wording`."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semfocus.studies.arms import Comparison
 
-UNKNOWN = "-"
+#: stands where there is nothing to show
+UNKNOWN = "\N{EN DASH}"
+
+
+#: of a report that is not that of one study
+TITLE = "Which attention learns faster?"
+
+
+def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int) -> str:
+    """`118 runs on 8 tasks, 2 unfinished. Made 2025-01-01 12:00 UTC.`"""
+    if not records:
+        return "0 runs."
+    words = [f"{len(records)} run{'' if len(records) == 1 else 's'}"]
+    if num_tasks:
+        words[0] += f" on {num_tasks} task{'' if num_tasks == 1 else 's'}"
+    states = Counter(str(record.get("state")) for record in records)
+    words += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
+    return f"{', '.join(words)}. Made {datetime.now(UTC).strftime('%Y-%m-%d %H:%M UTC')}."
 
 
 def setting_of(comparison: "Comparison") -> str:
@@ -24,7 +43,12 @@ def setting_text(setting: Mapping[str, Any]) -> str:
 
 def values_text(setting: Mapping[str, Any]) -> str:
     """`learning_rate 0.1, num_blocks 2`."""
-    return ", ".join(f"{key.split('.', 1)[-1]} {value_text(value)}" for key, value in setting.items())
+    return ", ".join(f"{key.split('.', 1)[-1]} {_short(key, value)}" for key, value in setting.items())
+
+
+def _short(key: str, value: Any) -> str:
+    """A digest in as many digits as tell two apart."""
+    return str(value)[:12] if key in ("recipe", "data") else value_text(value)
 
 
 def value_text(value: Any) -> str:

@@ -14,6 +14,8 @@ from semfocus.runs.journal import Event, append, read_journal
 from semfocus.runs.shape import are_probe_rows, problem_of_record
 
 FINAL_STATES = ("done", "diverged")
+#: the traceback of the last attempt, if it failed
+FAILURE = "failure.txt"
 
 
 class RunBusy(Exception):
@@ -41,7 +43,7 @@ def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json, twins.json: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json, twins.json, failure.txt: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -117,6 +119,11 @@ class RunDirectory:
 
     def write_record(self, record: dict[str, Any]) -> None:
         self._write_json("record.json", record)
+        (self.path / FAILURE).unlink(missing_ok=True)  # what went wrong before is in the journal
+
+    def write_failure(self, traceback: str) -> None:
+        """Keep where the last attempt went wrong."""
+        write_durably(self.path / FAILURE, traceback.encode("utf-8", "backslashreplace"))
 
     def evaluations(self) -> list[dict[str, Any]]:
         """What the trained model was found to do on other data; see studies/lengths.py."""

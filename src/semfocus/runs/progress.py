@@ -28,6 +28,7 @@ class RunProgress:
     epochs: int | None = None
     train_accuracy: float | None = None
     seconds_each: float | None = None
+    spec: dict[str, Any] = field(default_factory=dict)
 
     @property
     def seconds_left(self) -> float | None:
@@ -78,6 +79,7 @@ def progress_of(record: Record, running: bool = False) -> RunProgress:
         epochs=spec["training"]["epochs"] if spec else None,
         train_accuracy=curve["train_accuracy"][-1] if curve else None,
         seconds_each=median(seconds[1:] or seconds) if seconds else None,
+        spec=spec,
     )
 
 

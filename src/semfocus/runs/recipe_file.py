@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -34,20 +35,34 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
         del sys.modules[name]
         if isinstance(error, Exception) and not isinstance(error, ValueError):
             raise ValueError(
-                f"the recipe file {path} does not load: {type(error).__name__}: {error}"
+                f"the recipe file {path} does not load: {type(error).__name__}: {error}{place_in(error, path)}"
             ) from error
         raise
     return module, digest
 
 
+def place_in(error: BaseException, path: Path) -> str:
+    """` (mine.py, line 12)`: the innermost line of a user's file that led to an error; nothing if none did."""
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    return f" ({path}, line {lines[-1]})" if lines else ""
+
+
+def defines_classes(module: ModuleType) -> list[type[Pattern] | type[Task]]:
+    """The patterns and tasks that a file defines itself."""
+    return [
+        value
+        for value in list(vars(module).values())
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and issubclass(value, Pattern | Task)
+    ]
+
+
 def _register_all(module: ModuleType) -> None:
-    for value in list(vars(module).values()):
-        if (
-            isinstance(value, type)
-            and value.__module__ == module.__name__
-            and issubclass(value, Pattern | Task)
-        ):
-            _register(value)
+    for value in defines_classes(module):
+        _register(value)
 
 
 def _register(cls: type[Pattern] | type[Task]) -> None:

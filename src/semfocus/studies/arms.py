@@ -12,13 +12,14 @@ from semfocus.studies.setting import Setting, flat, unlike_the_paper
 Record = dict[str, Any]
 
 BASELINE = "full"
+USER_DEFINED = "user-defined"
 GROUPS = (
     "baseline",
     "input-dependent",
     "input-agnostic",
     "sharper full attention",
     "control",
-    "user-defined",
+    USER_DEFINED,
 )
 
 # A record is read without torch, so patterns are known here by name; a test compares with their families.
@@ -79,7 +80,7 @@ def _group_of(pattern: str, temperature: float) -> str:
     name = re.split(r"[(+]", pattern, maxsplit=1)[0].strip()
     if name == "full":  # with global tokens: what the tokens alone do
         return "control"
-    return _GROUP_OF_PATTERN.get(name, "user-defined")
+    return _GROUP_OF_PATTERN.get(name, USER_DEFINED)
 
 
 def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) -> list[Comparison]:
@@ -92,19 +93,45 @@ def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) 
     for record in records:
         spec = flat(record.get("spec") or {})
         if "task" in spec:
-            shared = {key: spec[key] for key in spec if key not in {*WITHIN_A_COMPARISON, *apart_from}}
+            apart = {*WITHIN_A_COMPARISON, *apart_from, "recipe"}
+            shared = {key: spec[key] for key in spec if key not in apart}
             key = json.dumps([spec["task"], shared], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
-    found = [_comparison(members, apart_from) for members in sharing.values()]
+    found = [_comparison(own, apart_from) for members in sharing.values() for own in _by_file(members)]
     return sorted(found, key=lambda each: (each.task, len(each.setting), json.dumps(each.setting)))
+
+
+def _by_file(members: list[tuple[Setting, Record]]) -> list[list[tuple[Setting, Record]]]:
+    """A run of a built-in pattern has the digest of a user's file only where its task is from there.
+
+    Such runs are compared among themselves. A pattern from a file is compared with those of the same digest if there
+    are any, else with the plain ones.
+    """
+    tied = {spec.get("recipe") for spec, record in members if arm_of(record["spec"]).group != USER_DEFINED}
+    parts: dict[Any, list[tuple[Setting, Record]]] = {}
+    for spec, record in members:
+        digest = spec.get("recipe")
+        parts.setdefault(digest if digest in tied else None, []).append((spec, record))
+    return list(parts.values())
+
+
+def _versions(members: list[tuple[Setting, Record]]) -> dict[str, set[str]]:
+    """Under which digests of files a user's pattern was run: another text may be another pattern."""
+    found: dict[str, set[str]] = {}
+    for spec, record in members:
+        found.setdefault(arm_of(record["spec"]).label, set()).add(str(spec.get("recipe")))
+    return found
 
 
 def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[str]) -> Comparison:
     task = members[0][0]["task"]
     runs: dict[Arm, dict[int, Record]] = {}
     own: dict[Arm, Setting] = {}
+    versions = _versions(members)
     for spec, record in members:
         arm = arm_of(record["spec"])
+        if len(versions[arm.label]) > 1:
+            arm = Arm(f"{arm.label} [{str(spec.get('recipe'))[:6]}]", arm.group)
         chosen = {key: spec[key] for key in sorted(apart_from) if key in spec}
         if own.setdefault(arm, chosen) != chosen:
             raise ValueError(
@@ -118,6 +145,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
         key: value
         for key, value in unlike_the_paper(task, members[0][0]).items()
         if key not in {*WITHIN_A_COMPARISON, *apart_from}
+        and not (key == "recipe" and len({spec.get("recipe") for spec, _ in members}) > 1)
     }
     return Comparison(
         task=task,

@@ -1,5 +1,6 @@
 """One run as a job for any process: what it is asked in plain values, and what it answers."""
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from semfocus.training import EpochResult, Observer, run
 #: `event` is started, epoch (with the row), ended, busy (another process has the run), or failed
 Message = dict[str, Any]
 Tell = Callable[[Message], None]
+
+#: characters, from the end, where the error is
+_LONGEST_TRACEBACK = 20_000
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def failure(error: Exception, *, again: bool) -> Message:
         "reason": str(error) or type(error).__name__,
         "errno": getattr(error, "errno", None),
         "file": str(getattr(error, "filename", None) or ""),
+        "traceback": "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:],
         "again": again,
     }
 

@@ -141,7 +141,7 @@ class Schedule:
         if self._has_ended(run):  # the worker was ended between writing the record and saying so
             self._end(run, read_record(self._directory(run)))
             return
-        self._note(run, message["kind"], message["reason"])
+        self._note(run, message["kind"], message["reason"], message.get("traceback"))
         for watcher in self.watchers:
             watcher.run_failed(self.specs[run], self.tries[run], message["reason"])
         if message["again"] and self.tries[run] < self.attempts:
@@ -149,8 +149,8 @@ class Schedule:
         else:
             self._end(run, self._record_of_failure(run, message["reason"]))
 
-    def _note(self, run: str, kind: str, reason: str) -> None:
-        """Write the failure into the journal, unless the worker could do so itself."""
+    def _note(self, run: str, kind: str, reason: str, traceback: str | None) -> None:
+        """Write the failure into the journal, unless the worker could do so itself, and its traceback beside it."""
         directory = self._directory(run)
         directory.create(self.specs[run].model_dump(mode="json"))
         # Busy: another process has already gone on with it. Damaged: nothing can be added, and reading says so.
@@ -158,6 +158,8 @@ class Schedule:
             last: dict[str, Any] = (directory.events() or [{}])[-1]
             if (last.get("event"), last.get("reason")) != ("failed", reason):
                 directory.note("failed", kind=kind, reason=reason)
+            if traceback:
+                directory.write_failure(traceback)
 
     def _record_of_failure(self, run: str, reason: str) -> Record:
         record = read_record(self._directory(run))

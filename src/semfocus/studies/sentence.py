@@ -4,6 +4,16 @@ from collections.abc import Sequence
 
 from semfocus.studies.statistics import Speedup, paired_speedup
 from semfocus.studies.summaries import ArmSummary
+from semfocus.studies.verdict import (
+    FEWEST_PAIRS,
+    enough,
+    estimate_order,
+    estimated_above_one,
+    is_ahead,
+    is_behind,
+    pairs_text,
+    side,
+)
 from semfocus.studies.wording import bounded, interval, p_value, percent, seeds
 
 _SIGNIFICANT = 0.05
@@ -17,16 +27,6 @@ def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, target: fl
     so_far = any(arm.states.get(state) for arm in arms for state in _NOT_OVER)
     parts = _answer(arms, baseline, f"{percent(target)} training accuracy", so_far)
     return f"{task}{' (so far: not all runs have ended)' if so_far else ''}: {'; '.join(parts)}."
-
-
-def is_ahead(speedup: Speedup) -> bool:
-    """Whether the whole interval lies above 1."""
-    return speedup.low is not None and speedup.low > 1
-
-
-def is_behind(speedup: Speedup) -> bool:
-    """Whether the whole interval lies below 1."""
-    return speedup.high is not None and speedup.high < 1
 
 
 def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) -> list[str]:
@@ -48,16 +48,41 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) 
     if max(speedup.num_pairs for _, speedup in raced) == 1:
         picture = only_baseline or [_fastest(raced, baseline, goal)]
         return [*picture, *lost, "one seed: a picture, not yet a result"]
-    ahead = [each for each in raced if is_ahead(each[1])]
+    judged = [each for each in raced if enough(each[1])]
+    if not judged:
+        return [*_on_estimates(raced, baseline, goal, so_far, only_baseline), *lost]
+    few = [each for each in raced if not enough(each[1])]
+    ahead = [each for each in judged if is_ahead(each[1])]
     parts = only_baseline or (
-        _on_those_ahead(ahead, raced, baseline, goal, so_far)
+        _on_those_ahead(ahead, judged, baseline, goal, so_far)
         if ahead
-        else _on_nobody_ahead(raced, baseline, goal, so_far)
+        else _on_nobody_ahead(judged, baseline, goal, so_far)
     )
-    behind = [f"{arm.label} {bounded(speedup)}" for arm, speedup in raced if is_behind(speedup)]
-    if behind:
-        parts.append(f"behind {baseline}: {', '.join(behind)}")
+    behind = [each for each in judged if is_behind(each[1])]
+    parts += [f"behind {baseline}: {_estimates(behind)}"] if behind else []
+    parts += [f"too few seeds for a verdict: {_estimates(few)}"] if few else []
     return [*parts, *_sharpness(raced), *lost]
+
+
+def _on_estimates(raced: Raced, baseline: str, goal: str, so_far: bool, lead: list[str]) -> list[str]:
+    """Fewer seeds than a verdict takes: the estimates, the largest first, and that they are no more."""
+    first, rest = _best(raced), list(raced)
+    if not lead:
+        lead = [_fastest(raced, baseline, goal, f" ({_how_sure(*first, len(raced), so_far)})")]
+        rest.remove(first)
+    for above, words in ((True, "also above 1x"), (False, "below 1x"), (None, "at 1x or not known")):
+        own = [each for each in rest if estimated_above_one(each[1]) is above]
+        lead += [f"{words}: {_estimates(own)}"] if own else []
+    too_few = f"{pairs_text(speedup for _, speedup in raced)}: no verdict, which takes {FEWEST_PAIRS}"
+    return [*lead, *_sharpness(raced), too_few]
+
+
+def _estimates(raced: Raced) -> str:
+    """`full ×4 2.2x, top_k(5) 1.4x`, the largest first."""
+    ordered = sorted(raced, key=lambda each: estimate_order(each[1]), reverse=True)
+    return ", ".join(
+        arm.label if speedup.ratio is None else f"{arm.label} {bounded(speedup)}" for arm, speedup in ordered
+    )
 
 
 def _on_those_ahead(ahead: Raced, raced: Raced, baseline: str, goal: str, so_far: bool) -> list[str]:
@@ -66,12 +91,10 @@ def _on_those_ahead(ahead: Raced, raced: Raced, baseline: str, goal: str, so_far
         f"{best.label} needed {bounded(speedup)} fewer epochs than {baseline} to reach {goal} "
         f"({_how_sure(best, speedup, len(raced), so_far)})"
     ]
-    others = [f"{arm.label} {bounded(speedup)}" for arm, speedup in ahead if arm is not best]
-    if others:
-        parts.append(f"also ahead of {baseline}: {', '.join(others)}")
-    undecided = [arm.label for arm, speedup in raced if not is_ahead(speedup) and not is_behind(speedup)]
-    if undecided:
-        parts.append(f"not clearly ahead: {', '.join(undecided)}")
+    others = [each for each in ahead if each[0] is not best]
+    parts += [f"also ahead of {baseline}: {_estimates(others)}"] if others else []
+    unclear = [each for each in raced if side(each[1]) == "unclear"]
+    parts += [f"not clearly ahead: {_estimates(unclear)}"] if unclear else []
     return parts
 
 
@@ -93,19 +116,21 @@ def _lost(arm: ArmSummary) -> list[str]:
 
 
 def _best(raced: Raced) -> tuple[ArmSummary, Speedup]:
-    """The largest median speedup; one that is only bounded from above comes after all others."""
-    return max(raced, key=lambda each: (not each[1].at_most, each[1].ratio or 0.0, each[1].low or 0.0))
+    return max(raced, key=lambda each: estimate_order(each[1]))
 
 
 def _fastest(raced: Raced, baseline: str, goal: str, how_sure: str = "") -> str:
     arm, speedup = _best(raced)
     if speedup.ratio is None or arm.reached == 0:
         return f"the runs do not tell which arm reaches {goal} first"
-    if speedup.ratio > 1:
-        return f"the fastest was {arm.label}, {bounded(speedup)} as fast as {baseline}{how_sure}"
+    if estimated_above_one(speedup):
+        return f"by estimate {arm.label} was the fastest to {goal}, {bounded(speedup)} as fast as {baseline} in epochs{how_sure}"
     if speedup.at_least:  # at least 0.5x says nothing: it may as well be 5x
         return f"the runs ended too early to tell whether {arm.label} is faster than {baseline}{how_sure}"
-    return f"none was faster than {baseline}, the next was {arm.label}, {bounded(speedup)} as fast{how_sure}"
+    return (
+        f"by estimate none was faster than {baseline} to {goal}, "
+        f"the next was {arm.label}, {bounded(speedup)} as fast in epochs{how_sure}"
+    )
 
 
 def _how_sure(arm: ArmSummary, speedup: Speedup, num_arms: int, so_far: bool) -> str:
@@ -121,7 +146,7 @@ def _how_sure(arm: ArmSummary, speedup: Speedup, num_arms: int, so_far: bool) ->
         return f"{', '.join(parts)}; no verdict before all runs have ended"
     smallest = f"the smallest p that {seeds(speedup.num_pairs)} can give is {p_value(arm.smallest_p)}"
     if arm.smallest_p * num_arms > _SIGNIFICANT:
-        return f"{', '.join(parts)}; {smallest}: too few seeds for a verdict"
+        return f"{', '.join(parts)}; {smallest}"
     verdict = "significant" if arm.p_holm <= _SIGNIFICANT else "not significant"
     return f"{', '.join(parts)}: {verdict} at 0.05; {smallest}"
 
@@ -133,10 +158,17 @@ def _sharpness(raced: Raced) -> list[str]:
     if not sharper or not sparse:
         return []
     sharp_arm, sparse_arm = _best(sharper)[0], _best(sparse)[0]
+    of_several = ", the best of their kinds by estimate" if len(sharper) + len(sparse) > 2 else ""
     direct = paired_speedup(sparse_arm.times, sharp_arm.times)
-    if is_ahead(direct):
-        return [f"{sharp_arm.label} beat {sparse_arm.label}, {bounded(direct)} {interval(direct)}"]
-    if is_behind(direct):
+    if side(direct) == "faster":
+        return [
+            f"{sharp_arm.label} beat {sparse_arm.label}{of_several}, {bounded(direct)} {interval(direct)}"
+        ]
+    if side(direct) == "slower":
         other = paired_speedup(sharp_arm.times, sparse_arm.times)
-        return [f"{sparse_arm.label} beat {sharp_arm.label}, {bounded(other)} {interval(other)}"]
-    return [f"undecided between {sparse_arm.label} and {sharp_arm.label}"]
+        return [f"{sparse_arm.label} beat {sharp_arm.label}{of_several}, {bounded(other)} {interval(other)}"]
+    if direct.ratio is None:
+        return [f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}"]
+    against = f"{sharp_arm.label} was {bounded(direct)} {interval(direct)}".rstrip()
+    undecided = f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}: "
+    return [f"{undecided if enough(direct) else ''}{against} as fast as {sparse_arm.label}"]

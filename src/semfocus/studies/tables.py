@@ -6,7 +6,7 @@ from statistics import median
 from semfocus.studies.statistics import Estimate, Speedup, Time
 from semfocus.studies.statistics.order import median_place
 from semfocus.studies.summaries import ArmSummary, TaskSummary
-from semfocus.studies.wording import bounded, interval, number, p_value, percent
+from semfocus.studies.wording import at_least, bounded, interval, number, p_value, percent
 
 #: key of a row -> heading
 COLUMNS: Mapping[str, str] = {
@@ -26,7 +26,8 @@ COLUMNS: Mapping[str, str] = {
 
 EXPLANATION = (
     "Medians over seeds with 95 % intervals [low, high]; with fewer than 6 seeds the range of the seeds (low to high) "
-    "instead. > means not reached by then. Speedup: time of the baseline / time of the arm, paired by seed."
+    "instead. > means not reached by then; before a median, that even if every run had arrived right after its last look, "
+    "the median would be there. Speedup: time of the baseline / time of the arm, paired by seed."
 )
 
 
@@ -54,21 +55,29 @@ def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
 
 
 def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
-    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where not more than half arrived."""
-    if not times:
+    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where the median is beyond what was observed; nothing if nobody looked."""
+    if not any(time.reached or time.value > 0 for time in times.values()):
         return ""
-    last = f"> {number(max(time.value for time in times.values()))}"
     if estimate.value is None:
-        return last
+        return f"> {at_least(estimate.beyond or 0.0)}"
     value = number(estimate.value)
     if len(times) == 1:
         return value
     if median_place(len(times)) is None:
-        first = min(time.value for time in times.values())
-        unseen = any(not time.reached for time in times.values())
-        return f"{value} ({number(first)} to {last if unseen else last.removeprefix('> ')})"
-    low = number(estimate.low) if estimate.low is not None else last
-    return f"{value} [{low}, {number(estimate.high) if estimate.high is not None else last}]"
+        ordered = sorted(times.values(), key=lambda time: (time.value, not time.reached))
+        # a run that was lost sight of before the last one arrived may come later still
+        open_end = ordered[-1].reached and not all(time.reached for time in ordered)
+        return (
+            f"{value} ({seen_text(ordered[0])} to {seen_text(ordered[-1])}{' or later' if open_end else ''})"
+        )
+    return (
+        f"{value} [{number(estimate.low or 0.0)}, {'∞' if estimate.high is None else number(estimate.high)}]"
+    )
+
+
+def seen_text(time: Time) -> str:
+    """40, or > 40 where it was not reached by then."""
+    return number(time.value) if time.reached else f"> {at_least(time.value)}"
 
 
 def speedup_text(speedup: Speedup | None) -> str:

@@ -1,21 +1,40 @@
 """Numbers as people read them: ratios, p values, shares."""
 
 import math
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from semfocus.studies.statistics import Speedup
 
+#: a number this near to 1 is written with as many digits as it takes to see on which side of 1 it lies
+_AS_GOOD_AS_ONE = 1e-6
 
-def number(value: float) -> str:
-    """Two or three digits that matter; 1.03 is not 1.
 
-    >>> number(5.714), number(0.4567), number(1.03), number(58.0), number(1234.5)
-    ('5.7', '0.46', '1.03', '58', '1234')
+def number(value: float, rounding: str = ROUND_HALF_UP) -> str:
+    """Two or three digits that matter, halves upwards; 1.03 is not 1, and neither is 1.004.
+
+    >>> number(5.714), number(0.4567), number(1.03), number(58.0), number(1234.5), number(1.004), number(2.25)
+    ('5.7', '0.46', '1.03', '58', '1235', '1.004', '2.3')
     """
     if value >= 100 or value == int(value):
-        return f"{value:.0f}"
+        return _rounded(value, 0, rounding)
     if value >= 2:
-        return f"{value:.1f}".removesuffix(".0")
-    return f"{value:.2f}".removesuffix("0") if value >= 1 else f"{value:.2f}"
+        return _rounded(value, 1, rounding).removesuffix(".0")
+    if _AS_GOOD_AS_ONE < abs(value - 1) < 0.005:
+        return next(
+            text for digits in range(3, 8) if float(text := _rounded(value, digits, ROUND_HALF_UP)) != 1
+        )
+    text = _rounded(value, 2, rounding)
+    return text.removesuffix("0") if value >= 1 else text
+
+
+def at_least(value: float) -> str:
+    """A number that is a lower bound: rounded down, or it would claim too much."""
+    return number(value, ROUND_DOWN)
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    """As people round: of the number as it is written, 2.25 becomes 2.3."""
+    return str(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), rounding))
 
 
 def ratio(value: float | None, missing: str = "") -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims import convergence, explanations, generalisation, limits, robust, sharpness
 from semfocus.report.claims.claim import Claim, Judged
+from semfocus.report.claims.sizes import RULE as SIZES
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
@@ -18,9 +19,20 @@ CLAIMS: tuple[Claim, ...] = (
     *explanations.CLAIMS,
 )
 
-__all__ = ["CLAIMS", "Claim", "Judged", "judge_all"]
+__all__ = ["CLAIMS", "SIZES", "Claim", "Judged", "counted", "judge_all"]
 
 
 def judge_all(summaries: Sequence["TaskSummary"]) -> list[Judged]:
     """The verdict on every claim."""
     return [claim.judge(summaries) for claim in CLAIMS]
+
+
+def counted(judged: Sequence[Judged]) -> str:
+    """`24 claims: 2 supported, 1 contradicted, 3 undecided, 18 without any runs.`"""
+    told = [claim for claim in judged if claim.numbers]
+    counts = {verdict: sum(claim.verdict == verdict for claim in told) for verdict in _VERDICTS}
+    parts = [f"{number} {verdict}" for verdict, number in counts.items()]
+    return f"{len(judged)} claims: {', '.join(parts)}, {len(judged) - len(told)} without any runs."
+
+
+_VERDICTS = ("supported", "contradicted", "undecided")

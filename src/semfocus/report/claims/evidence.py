@@ -2,18 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from semfocus.report.claims.claim import Line
 from semfocus.report.texts import shortened
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
+from semfocus.studies.verdict import FEWEST_PAIRS, enough, is_ahead, is_behind
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
     from semfocus.studies.statistics.speedup import Speedup, Time
 
-#: fewer pairs of seeds than this decide nothing
-FEWEST_PAIRS = 5
 #: fewer tasks than this decide nothing about "tasks"
 FEWEST_TASKS = 4
 #: a speedup whose whole interval lies below this is no gain worth the name
@@ -39,7 +39,7 @@ class RaceResult:
 
     @property
     def gain(self) -> bool:
-        return self.speedup.low is not None and self.speedup.low > 1
+        return is_ahead(self.speedup)
 
     @property
     def no_gain(self) -> bool:
@@ -47,21 +47,20 @@ class RaceResult:
 
     @property
     def loss(self) -> bool:
-        return self.speedup.high is not None and self.speedup.high < 1
+        return is_behind(self.speedup)
 
     @property
     def enough(self) -> bool:
-        return self.speedup.num_pairs >= FEWEST_PAIRS
+        return enough(self.speedup)
 
     def __str__(self) -> str:
         verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
         verdict = verdict if self.enough else "too few pairs"
-        comparison = self.summary.comparison
-        where = shortened(setting_of(comparison), 160)
         what = f" {self.what}" if self.what else ""
+        pairs = f"{self.speedup.num_pairs} pair{'' if self.speedup.num_pairs == 1 else 's'}"
         return (
-            f"{shortened(comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
-            f"{speedup_text(self.speedup)}, {self.speedup.num_pairs} pairs: {verdict} ({where})"
+            f"{shortened(self.summary.comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
+            f"{speedup_text(self.speedup)}, {pairs}: {verdict}"
         )
 
 
@@ -138,6 +137,11 @@ def diverged(summary: "TaskSummary", *labels: str) -> set[int]:
     }
 
 
+def too_few(num: int) -> str:
+    """What a line of numbers says where it does not count."""
+    return "" if num >= FEWEST_PAIRS else ": too few seeds"
+
+
 def left_out(seeds: Collection[int]) -> str:
     """What a line of numbers says about runs that diverged."""
     return f" ({len(seeds)} left out: diverged)" if seeds else ""
@@ -148,9 +152,16 @@ def trained(arm: "ArmSummary | None") -> bool:
     return arm is not None and arm.total > 0 and 2 * arm.reached >= arm.total
 
 
-def lines(results: Sequence[Any]) -> list[str]:
-    """The numbers of a finding."""
-    return [str(result) for result in results]
+class Result(Protocol):
+    """What a line of numbers is made of: its text is `str()` of it."""
+
+    @property
+    def summary(self) -> "TaskSummary": ...
+
+
+def lines(results: Sequence[Result]) -> list[Line]:
+    """The numbers of a finding, each with the setting of its runs."""
+    return [Line(str(result), setting_of(result.summary.comparison)) for result in results]
 
 
 def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:

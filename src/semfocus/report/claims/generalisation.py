@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, PAPER
 from semfocus.report.claims.evidence import (
-    FEWEST_PAIRS,
     FEWEST_TASKS,
     ONLY_THE_END,
     arm_named,
@@ -17,10 +16,12 @@ from semfocus.report.claims.evidence import (
     left_out,
     lines,
     majority,
+    too_few,
     trained,
     trained_to_the_end,
 )
 from semfocus.report.texts import shortened
+from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
@@ -33,8 +34,9 @@ NEAR_CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over seeds with its 95 % interval, and what it is the mean of."""
+    """A mean over seeds with its 95 % interval, and what it is the mean of; a single seed has no interval."""
 
+    summary: "TaskSummary"
     what: str
     value: float
     low: float
@@ -43,19 +45,36 @@ class Mean:
     note: str = ""
 
     def __str__(self) -> str:
-        values = f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return f"{self.what}: {values} points, {self.num} seeds{self.note}"
+        limits = f" [{_points(self.low)}, {_points(self.high)}]" if self.num > 1 else ""
+        seeds = f"{self.num} seed{'' if self.num == 1 else 's'}"
+        return f"{self.what}: {_points(self.value)}{limits} points, {seeds}{self.note}{too_few(self.num)}"
 
 
-def mean_of(what: str, values: Sequence[float], note: str = "") -> Mean | None:
-    """A mean with a t interval; None for fewer than two values."""
+def _points(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}"  # + 0.0: never -0.0
+
+
+def mean_of(
+    summary: "TaskSummary", what: str, values: Sequence[float], step: float, note: str = ""
+) -> Mean | None:
+    """A mean with a t interval, each value known to within `step` either way; None without any.
+
+    An accuracy is a whole number of samples: seeds that agree to the last of them do not make a mean certain.
+    """
     from semfocus.studies.statistics.student import t_factor
 
-    if len(values) < 2:
+    if not values:
         return None
-    middle = fmean(values)
-    error = t_factor(len(values) - 1) * stdev(values) / math.sqrt(len(values))
-    return Mean(what, middle, middle - error, middle + error, len(values), note)
+    middle, num = fmean(values), len(values)
+    error = t_factor(num - 1) * stdev(values) / math.sqrt(num) + step if num > 1 else math.inf
+    return Mean(summary, what, middle, middle - error, middle + error, num, note)
+
+
+def _one_sample(summary: "TaskSummary") -> float:
+    """The share of one held-out sample."""
+    first = next(record for records in summary.comparison.arms.values() for record in records)
+    num = first.get("num_held_out") or first["spec"].get("training", {}).get("num_held_out")
+    return 1 / num if num else 0.0
 
 
 def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") -> Mean | None:
@@ -66,8 +85,10 @@ def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") 
     ours, theirs = _last(second), _last(first)
     what = f"{shortened(summary.comparison.task, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
     return mean_of(
+        summary,
         what,
         [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())],
+        _one_sample(summary),  # half a sample on each side of the difference
         left_out(diverged(summary, label, base)),
     )
 
@@ -102,22 +123,31 @@ def _as_well(summaries: Sequence["TaskSummary"]) -> Finding:
 
 def _parity(summaries: Sequence["TaskSummary"]) -> Finding:
     """Among comparisons where both learned the training data; otherwise chance says nothing about generalisation."""
-    means = []
+    found, counted = [], []
     for summary in trained_to_the_end(summaries):
         arms = [arm_named(summary, "full"), arm_named(summary, HEAVY_HITTERS)]
-        if summary.comparison.task != "parity" or not all(trained(arm) for arm in arms):
+        if summary.comparison.task != "parity":
             continue
+        learned = all(trained(arm) for arm in arms)
         for arm in arms:
-            if arm is not None and len(arm.last_held_out) >= FEWEST_PAIRS:
-                note = left_out(diverged(summary, arm.label))
-                mean = mean_of(f"parity: last held-out accuracy of {arm.label}", arm.last_held_out, note)
-                means += [mean] if mean else []
-    near = [each for each in means if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
+            mean = _end_of(summary, arm, learned) if arm is not None else None
+            if mean is not None:
+                found.append(mean)
+                counted += [mean] if learned and mean.num >= FEWEST_PAIRS else []
+    near = [each for each in counted if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
     return decide(
-        len(means) >= 2 and len(near) == len(means),
-        any(each.low > 0.5 + NEAR_CHANCE for each in means),
-        lines(means),
+        len(counted) >= 2 and len(near) == len(counted),
+        any(each.low > 0.5 + NEAR_CHANCE for each in counted),
+        lines(found),
     )
+
+
+def _end_of(summary: "TaskSummary", arm: "ArmSummary", counts: bool) -> Mean | None:
+    note = left_out(diverged(summary, arm.label))
+    if not counts:
+        note += f" (not counted: {arm.reached} of {arm.total} runs reached the training target)"
+    what = f"parity: last held-out accuracy of {arm.label}"
+    return mean_of(summary, what, arm.last_held_out, _one_sample(summary) / 2, note)
 
 
 CLAIMS = (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.report.claims.evidence import (
-    FEWEST_PAIRS,
     FEWEST_TASKS,
     HOW_COUNTED,
     ONLY_THE_END,
@@ -19,9 +18,11 @@ from semfocus.report.claims.evidence import (
     majority,
     one_a_task,
     race,
+    too_few,
     trained_to_the_end,
 )
 from semfocus.report.claims.generalisation import MARGIN, differences
+from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
@@ -33,41 +34,46 @@ ALIKE = 1.25
 
 def _even_pairs(summaries: Sequence["TaskSummary"]) -> Finding:
     """The input-agnostic arms of even_pairs, where full attention reaches 100 % on every seed."""
-    found = [
-        each
-        for summary in trained_to_the_end(summaries)
-        if summary.comparison.task == "even_pairs" and _perfect_full(summary)
-        for arm in summary.arms
-        if arm.label in agnostic_labels(summaries) and set(arm.states) <= {"done", "diverged"}
-        if (each := _perfect(summary, arm.label)).num >= FEWEST_PAIRS
-    ]
-    fails = any(2 * each.perfect <= each.num for each in found)
-    return decide(fails, bool(found) and all(each.perfect == each.num for each in found), lines(found))
+    found, counted = [], []
+    for summary in trained_to_the_end(summaries):
+        if summary.comparison.task != "even_pairs":
+            continue
+        full = _perfect(summary, "full")
+        own = [_perfect(summary, label) for label in agnostic_labels([summary])]
+        found += [full, *own] if full.num and own else []
+        if full.enough and full.perfect == full.num:
+            counted += [each for each in own if each.enough and not each.going_on]
+    fails = any(2 * each.perfect <= each.num for each in counted)
+    return decide(fails, bool(counted) and all(each.perfect == each.num for each in counted), lines(found))
 
 
 @dataclass(frozen=True)
 class _Perfect:
     """On how many seeds the runs of an arm that are done reached 100 %."""
 
+    summary: "TaskSummary"
     label: str
     perfect: int
     num: int
+    going_on: int
     note: str
 
+    @property
+    def enough(self) -> bool:
+        return self.num >= FEWEST_PAIRS
+
     def __str__(self) -> str:
-        return f"even_pairs: {self.label} reached 100 % training accuracy on {self.perfect} of {self.num} seeds{self.note}"
+        going_on = f" ({self.going_on} not ended)" if self.going_on else ""
+        reached = f"reached 100 % training accuracy on {self.perfect} of {self.num} seeds"
+        return f"even_pairs: {self.label} {reached}{self.note}{going_on}{too_few(self.num)}"
 
 
 def _perfect(summary: "TaskSummary", label: str) -> _Perfect:
     records = summary.comparison.arms.get(label, [])
     done = [record["curve"].get("train_accuracy", []) for record in records if record.get("state") == "done"]
     perfect = sum(max(accuracies, default=0.0) >= 1 for accuracies in done)
-    return _Perfect(label, perfect, len(done), left_out(diverged(summary, label)))
-
-
-def _perfect_full(summary: "TaskSummary") -> bool:
-    full = _perfect(summary, "full")
-    return full.num >= FEWEST_PAIRS and full.perfect == full.num
+    going_on = sum(record.get("state") not in ("done", "diverged") for record in records)
+    return _Perfect(summary, label, perfect, len(done), going_on, left_out(diverged(summary, label)))
 
 
 def _global_tokens(summaries: Sequence["TaskSummary"]) -> Finding:
@@ -81,11 +87,12 @@ def _sinks(summaries: Sequence["TaskSummary"]) -> Finding:
 
 
 def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Finding:
-    races = [each for summary in summaries for each in _races_with_nearly_all(summary) if each.enough]
+    found = [each for summary in summaries for each in _races_with_nearly_all(summary)]
+    races = [each for each in found if each.enough]
     alike = [each for each in races if _within(each, ALIKE)]
     unlike = [each for each in races if each.gain or each.loss]
     enough = len({each.summary.comparison.task for each in races}) >= FEWEST_TASKS
-    return decide(enough and majority(alike, races), enough and majority(unlike, races), lines(races))
+    return decide(enough and majority(alike, races), enough and majority(unlike, races), lines(found))
 
 
 def _races_with_nearly_all(summary: "TaskSummary") -> list[RaceResult]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS
 from semfocus.report.claims.evidence import (
-    FEWEST_PAIRS,
     HOW_COUNTED,
     NO_GAIN,
     RaceResult,
@@ -16,6 +15,7 @@ from semfocus.report.claims.evidence import (
     trained,
 )
 from semfocus.report.robustness import sweeps
+from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, median
 
 from semfocus.studies.statistics.order import median_place
 from semfocus.studies.statistics.student import LEVEL
@@ -13,11 +13,15 @@ _NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; None: beyond what was observed."""
+    """A value with its 95 % interval; None: beyond what was observed.
+
+    `beyond`: where the value is None, it is known to be above this.
+    """
 
     value: float | None
     low: float | None
     high: float | None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,20 @@ def median_time(durations: Sequence[float], reached: Sequence[bool]) -> Estimate
 
     Its limits are order statistics, the lower one as if every censored run arrived right after its last look, the
     upper one as if it never did. Fewer than 6 durations give none at 95 %: from 0 to beyond. If half have arrived and
-    no other is ever seen to, the value is None: half-way between the last that did and one that is not known.
+    no other is ever seen to, the value is None: half-way between the last that did and one that is not known. Then
+    `beyond` is the ordinary median with every censored run at its last look: less it cannot be.
+
+    >>> median_time([317, 400], [True, False])
+    Estimate(value=None, low=0.0, high=None, beyond=358.5)
     """
     value = _median(kaplan_meier(durations, reached))
+    beyond = median(durations) if value is None and durations else None
     place = median_place(len(durations))
     if place is None:
-        return Estimate(value, 0.0 if durations else None, None)
+        return Estimate(value, 0.0 if durations else None, None, beyond)
     latest = sorted(d if seen else math.inf for d, seen in zip(durations, reached, strict=True))
     low, high = sorted(durations)[place], latest[-1 - place]
-    return Estimate(value, low, high if math.isfinite(high) else None)
+    return Estimate(value, low, high if math.isfinite(high) else None, beyond)
 
 
 def _median(curve: SurvivalCurve) -> float | None:
