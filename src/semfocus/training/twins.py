@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from semfocus.model import Classifier, parameter_group
 from semfocus.runs import RunSpec
@@ -152,9 +152,6 @@ def _weights(twin: Twin) -> list[Tensor]:
 
 
 def _distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
-    """Euclidean, of all tensors as one vector; differences of near numbers are summed in double precision."""
-    squares = [
-        (one.detach() - other.detach()).double().square().sum()
-        for one, other in zip(first, second, strict=True)
-    ]
-    return float(torch.stack(squares).sum().sqrt())
+    """Euclidean, of all tensors as one vector."""
+    differences = [one.detach() - other.detach() for one, other in zip(first, second, strict=True)]
+    return float(nn.utils.get_total_norm(differences, foreach=True))
