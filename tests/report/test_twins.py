@@ -71,7 +71,7 @@ def test_the_page_has_panels_a_table_and_the_sentence(store: Path) -> None:
     figures = re.findall(r'<svg[^>]*class="panel twins".*?</svg>', text)
     assert len(figures) == 2
     for figure in figures:
-        assert 'data-scale="logarithmic"' in figure
+        assert 'data-scale="log"' in figure
         assert figure.count('class="seed"') == 7
     for column in COLUMNS:
         assert column in page.text
