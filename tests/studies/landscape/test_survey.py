@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -207,3 +208,10 @@ def test_a_part_that_cannot_be_computed_says_why(trained: RunDirectory) -> None:
     shutil.rmtree(next(planned.grids[0].path.glob("centre-*")))
     with pytest.raises(ValueError, match="has no usable weights: none kept"):
         survey(planned.places, executor="pool", workers=1, device="cpu")
+
+
+def test_a_gradient_of_no_loss_has_no_hessian(store: Store, tiny_spec) -> None:
+    spec = tiny_spec(model={"score_gradient": 0.5})
+    run(spec, store)
+    with pytest.raises(ValueError, match="there is no Hessian"):
+        plan_landscape(store.directory(spec), replace(SMALL, hessian=1), "cpu")
