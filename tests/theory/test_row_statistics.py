@@ -86,6 +86,10 @@ def test_top_k_keeps_the_first_of_equal_scores_and_never_a_forbidden_one() -> No
         [False] * 5,
     ]
     assert topk_support(scores[:1], 9).all()
+    many = topk_support(np.tile([1.0, 0.0], 300)[None], 40)[0]
+    assert np.flatnonzero(many).tolist() == list(range(0, 80, 2)), (
+        "also where sorts of long rows are not stable"
+    )
 
 
 @pytest.mark.parametrize(
