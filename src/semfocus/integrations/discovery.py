@@ -3,7 +3,7 @@
 import inspect
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 from torch import nn
@@ -55,7 +55,7 @@ def find_attentions(model: nn.Module) -> list[Found]:
 def _kind_of(module: nn.Module) -> Kind | None:
     if type(module) in (nn.MultiheadAttention, MultiheadAttention):
         return "torch"
-    return "hugging_face" if _INTERFACE in source_of_forward(type(module)) else None
+    return "hugging_face" if _INTERFACE in source_of_forward(module) else None
 
 
 def _unready(module: nn.Module, kind: Kind) -> str | None:
@@ -74,7 +74,7 @@ def _refusal_of(module: nn.Module) -> str | None:
     cls = type(module)
     if cls.__module__.startswith("torch.nn."):
         return None
-    source = source_of_forward(cls)
+    source = source_of_forward(module)
     if _FUNCTIONS.search(source):
         return "calls an attention function by itself"
     if "softmax" not in source:
@@ -86,9 +86,13 @@ def _refusal_of(module: nn.Module) -> str | None:
     return "computes its attention by itself" if computes else None
 
 
-@lru_cache(maxsize=1024)
-def source_of_forward(cls: type) -> str:
+def source_of_forward(module: nn.Module) -> str:
     """The source of the class that defines `forward`, with those it hands on to; empty where there is none to read."""
+    return _source_of(type(module))  # type: ignore[arg-type]  # a class of modules has a hash
+
+
+@cache
+def _source_of(cls: type) -> str:
     sources = []
     for each in cls.__mro__:
         if "forward" not in vars(each) or each is nn.Module:

@@ -45,7 +45,7 @@ def check_attention(found: Found, pattern: Pattern) -> None:
     """Refuse before anything is changed."""
     register()
     module, name = found.module, type(found.module).__name__
-    if _OWN_SELECTION.search(source_of_forward(type(module))):
+    if _OWN_SELECTION.search(source_of_forward(module)):
         raise ValueError(
             f"{found.name} ({name}) selects its keys by itself, which leaves nothing to a pattern"
         )

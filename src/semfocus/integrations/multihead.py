@@ -84,14 +84,20 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         batched = self._check(query, key, value)
         if is_causal and attn_mask is None:
             raise ValueError("is_causal is only a hint about attn_mask: give attn_mask too")
-        heads = [self._heads(each, batched) for each in self._project(query, key, value)]
-        masks = TorchMasks((*heads[0].shape[:3], heads[1].shape[2]))
+        inputs = self._batch(query, batched)
+        query, key, value = (
+            self._heads(self._batch(each, batched)) for each in self._project(query, key, value)
+        )
+        masks = TorchMasks((*query.shape[:3], key.shape[2]))
         masks.add_key_padding_mask(key_padding_mask, batched)
         masks.add_attn_mask(attn_mask)
+        key, value = self._with_added_keys(key, value, masks)
         mixed, weights = attend_at(
             self,
+            inputs,
             query,
-            *self._with_added_keys(*heads, masks),
+            key,
+            value,
             self.pattern,
             scale=1.0 / math.sqrt(self.head_dim),
             inverse_temperature=self.inverse_temperature,
@@ -129,10 +135,11 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         return query.dim() == 3
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        if self.in_proj_weight is not None and query is key and key is value:
-            return list(F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1))
-        if self.in_proj_weight is not None:
-            weights: tuple[Tensor, ...] = self.in_proj_weight.chunk(3)
+        joint: Tensor | None = self.in_proj_weight
+        if joint is not None and query is key and key is value:
+            return list(F.linear(query, joint, self.in_proj_bias).chunk(3, dim=-1))
+        if joint is not None:
+            weights: tuple[Tensor, ...] = joint.chunk(3)
         else:
             weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
@@ -141,12 +148,14 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
             for each, weight, bias in zip((query, key, value), weights, biases, strict=True)
         ]
 
-    def _heads(self, x: Tensor, batched: bool) -> Tensor:
-        """(batch, heads, length, head_dim)"""
+    def _batch(self, x: Tensor, batched: bool) -> Tensor:
+        """(batch, length, features)"""
         if not batched:
-            x = x.unsqueeze(0)
-        elif not self.batch_first:
-            x = x.transpose(0, 1)
+            return x.unsqueeze(0)
+        return x if self.batch_first else x.transpose(0, 1)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(batch, heads, length, head_dim)"""
         return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
 
     def _joined(self, mixed: Tensor, batched: bool) -> Tensor:
@@ -155,9 +164,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
             return joined.squeeze(0)
         return joined if self.batch_first else joined.transpose(0, 1)
 
-    def _with_added_keys(
-        self, query: Tensor, key: Tensor, value: Tensor, masks: TorchMasks
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _with_added_keys(self, key: Tensor, value: Tensor, masks: TorchMasks) -> tuple[Tensor, Tensor]:
         """add_bias_kv and add_zero_attn: keys after the last, which compete like any other."""
         shape = (len(key), self.num_heads, 1, self.head_dim)
         if self.bias_k is not None and self.bias_v is not None:
@@ -169,7 +176,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         if self.add_zero_attn:
             key, value = (torch.cat([each, each.new_zeros(shape)], dim=2) for each in (key, value))
             masks.append_keys(1)
-        return query, key, value
+        return key, value
 
 
 def check_pattern(module: nn.MultiheadAttention, pattern: Pattern) -> None:

@@ -39,7 +39,7 @@ def attend_operation(
     seeds = int(selection_seed), int(dropout_seed)
     threads = threads or torch.get_num_threads()
     options = Options(mode, size, kept, causal, scale, dropout, *seeds, threads)
-    return attention_forward(*map(_rows, (query, key, value)), mask, options)
+    return attention_forward(_rows(query), _rows(key), _rows(value), mask, options)
 
 
 @attend_operation.register_fake
