@@ -10,6 +10,7 @@ from torch import nn
 
 import semfocus
 from semfocus import Banded, Full, TopK, apply, capture, restore
+from semfocus.model import Classifier, ModelConfig
 
 PADDING = torch.tensor([[False] * 8, [False] * 5 + [True] * 3])
 
@@ -263,3 +264,9 @@ def test_a_part_and_a_whole_are_not_switched_over_each_other():
         apply(whole, TopK(3))
     restore(whole)
     assert type(whole[0].layers[0].self_attn) is nn.MultiheadAttention
+
+
+def test_a_model_of_ours_says_where_its_pattern_is_given():
+    config = ModelConfig(vocab_size=3, num_classes=2, max_length=6, d_model=8, d_mlp=8, num_blocks=1)
+    with pytest.raises(ValueError, match="attention of ours with a pattern of its own"):
+        apply(Classifier(config), TopK(2))

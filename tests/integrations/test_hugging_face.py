@@ -318,3 +318,34 @@ def test_without_transformers_the_error_names_the_extra(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'semfocus\[hf\]'"):
         apply(model, TopK(2))
     assert model.config._attn_implementation != "semfocus"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_mask_is_made_even_where_others_leave_it_out(causal):
+    from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
+
+    from semfocus.integrations.hugging_face import semfocus_mask
+
+    options = {
+        "batch_size": 2,
+        "q_length": 4,
+        "kv_length": 4,
+        "mask_function": causal_mask_function if causal else bidirectional_mask_function,
+        "allow_is_causal_skip": causal,
+        "allow_is_bidirectional_skip": not causal,
+    }
+    assert sdpa_mask(**options) is None
+    mask = semfocus_mask(**options)
+    assert (mask.dtype, mask.shape) == (torch.bool, (2, 1, 4, 4))
+    expected = torch.ones(4, 4, dtype=torch.bool)
+    assert torch.equal(mask[1, 0], expected.tril() if causal else expected)
+
+
+def test_packed_sequences_do_not_see_each_other():
+    model = build("llama")
+    apply(model, TopK(2))
+    both = torch.cat([tokens()[:1, :4], tokens()[1:, :5]], dim=1)
+    positions = torch.tensor([[*range(4), *range(5)]])
+    packed = model(both, position_ids=positions, use_cache=False).logits
+    alone = model(tokens()[1:, :5], use_cache=False).logits
+    torch.testing.assert_close(packed[:, 4:], alone, atol=1e-4, rtol=1e-4)
