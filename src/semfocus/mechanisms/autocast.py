@@ -14,9 +14,19 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
 
 
 def in_one_type(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Where autocast made some of the three small and left others, all of them in its type."""
+    """Where autocast made some of the three small and left others, all of them in its type.
+
+    What is no tensor is handed back: whoever calls says so.
+    """
+    try:
+        if query.dtype == key.dtype == value.dtype:
+            return query, key, value
+    except AttributeError:
+        return query, key, value
+    if not all(isinstance(each, Tensor) for each in (query, key, value)):
+        return query, key, value
     device = query.device.type
-    if query.dtype == key.dtype == value.dtype or not torch.is_autocast_enabled(device):
+    if not torch.is_autocast_enabled(device):
         return query, key, value
     dtype = torch.get_autocast_dtype(device)
     return query.to(dtype), key.to(dtype), value.to(dtype)

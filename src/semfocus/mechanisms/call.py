@@ -68,7 +68,6 @@ def checked_call(
         raise ValueError(f"{pattern} cannot be causal: a global token sees the whole sequence")
     if not 0.0 <= dropout < 1.0:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-    _check_are_tensors(query, key, value)
     query, key, value = in_one_type(query, key, value)
     _check_tensors(query, key, value)
     if enable_gqa:
@@ -91,14 +90,10 @@ def _checked_scale(scale: object) -> float:
     return float(scale)
 
 
-def _check_are_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
-
-
-def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dim() < 2 or not tensor.is_floating_point():
             raise ValueError(
                 f"{name} must be a floating-point tensor (..., length, features), "

@@ -36,12 +36,11 @@ def refuses(call: AttentionCall) -> str | None:
         return "torch.jit.trace does not see the kernels"
     if is_transformed():
         return REASON
-    if not has_kernel(call.pattern) and not serves_as_mask(
-        call.pattern, call.query.shape[-2], call.key.shape[-2]
-    ):
-        return f"no native kernel for {call.pattern} at this length"
-    if torch.compiler.is_compiling() and not has_kernel(call.pattern):
-        return f"{call.pattern} looks at the numbers first, which torch.compile cannot follow"
+    if not has_kernel(call.pattern):
+        if not serves_as_mask(call.pattern, call.query.shape[-2], call.key.shape[-2]):
+            return f"no native kernel for {call.pattern} at this length"
+        if torch.compiler.is_compiling():
+            return f"{call.pattern} looks at the numbers first, which torch.compile cannot follow"
     if call.query.device.type != "cpu" or call.query.dtype not in (*_DTYPES, *_CONVERTED):
         return f"native kernels are for floating-point numbers on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
@@ -63,8 +62,10 @@ def native_attention(call: AttentionCall) -> Tensor:
         call.pattern, num_queries, num_keys, call.causal, call.scale, call.dropout, call.generator
     )
     mask = None if call.mask is None else _four(call.mask, shape, (num_queries, num_keys))
+    traced = options.threads == 0
     query, key, value = (
-        _rows(_four(tensor, shape, tensor.shape[-2:])) for tensor in (call.query, call.key, call.value)
+        _rows(_four(tensor, shape, tensor.shape[-2:]), traced)
+        for tensor in (call.query, call.key, call.value)
     )
     output = attend(query, key, value, mask, options)
     if output.dtype != call.query.dtype:
@@ -127,11 +128,11 @@ def _four(tensor: Tensor, shape: torch.Size, last: tuple[int, ...]) -> Tensor:
     return tensor
 
 
-def _rows(tensor: Tensor) -> Tensor:
+def _rows(tensor: Tensor, traced: bool) -> Tensor:
     """The kernels take any strides, except that the features of a row lie side by side."""
     if tensor.dtype in _CONVERTED:
         tensor = tensor.float()
-    if torch.compiler.is_compiling():  # the operation looks at memory itself, when there is some
+    if traced:  # the operation looks at memory itself, when there is some
         return tensor
     if tensor.is_neg():  # a view that means the negative of its memory
         tensor = tensor.resolve_neg()
