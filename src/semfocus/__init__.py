@@ -7,6 +7,7 @@ from semfocus.lazy import lazy_exports
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from semfocus.integrations import MultiheadAttention, apply, restore
     from semfocus.mechanisms import (
         AttentionInfo,
         AttentionTrace,
@@ -31,16 +32,23 @@ __all__ = [
     "BlockLocal",
     "BottomK",
     "Full",
+    "MultiheadAttention",
     "Pattern",
     "Random",
     "TopK",
     "TopP",
     "WithGlobals",
+    "apply",
     "attention",
     "capture",
     "parse_pattern",
+    "restore",
 ]
 
 
 # Lazy, so that `semfocus --help` need not wait for torch.
-__getattr__, __dir__ = lazy_exports(__name__, dict.fromkeys(__all__, "semfocus.mechanisms"))
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    dict.fromkeys(__all__, "semfocus.mechanisms")
+    | dict.fromkeys(("MultiheadAttention", "apply", "restore"), "semfocus.integrations"),
+)

@@ -50,10 +50,21 @@ Value = TypeVar("Value", bound=Notation)
 _WORDS: Mapping[Any, str] = {int: "an integer", float: "a float", bool: "True or False"}
 
 
+# Kept, because torch.compile can look up a type but not read its hints, and a value may be made where it traces.
+_FIELDS: dict[type, dict[str, Any]] = {}
+
+
+def prepare(cls: type[Notation]) -> None:
+    """Read the fields of a class before its first value is made, which may be inside a traced function."""
+    _fields_of(cls)
+
+
 def _fields_of(cls: type) -> dict[str, Any]:
-    assert dataclasses.is_dataclass(cls), f"{cls.__name__} must be a frozen dataclass"
-    hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    if cls not in _FIELDS:
+        assert dataclasses.is_dataclass(cls), f"{cls.__name__} must be a frozen dataclass"
+        hints = get_type_hints(cls)
+        _FIELDS[cls] = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return _FIELDS[cls]
 
 
 def read(text: str, known: Mapping[str, type[Value]], kind: str) -> Value:

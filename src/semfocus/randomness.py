@@ -4,6 +4,9 @@ import hashlib
 
 import torch
 
+#: a tensor while torch.compile or torch.export traces, which draws when the graph runs
+Seed = int | torch.Tensor
+
 # torch seeds are non-negative and fit in 63 bits on every device.
 _SEED_BITS = 63
 
@@ -27,19 +30,22 @@ def stream(seed: int, name: str, step: int = 0, device: torch.device | str = "cp
     return generator
 
 
-def draw_seed(generator: torch.Generator | None) -> int:
+def draw_seed(generator: torch.Generator | None) -> Seed:
     """A seed for counter-based random numbers, drawn from a generator (or PyTorch's global one)."""
     source = generator.device if generator is not None else "cpu"
-    return int(torch.randint(2**62, (), generator=generator, device=source))
+    seed = torch.randint(2**62, (), generator=generator, device=source)
+    return seed if torch.compiler.is_compiling() else int(seed)
 
 
-def draws(seed: int, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+def draws(seed: Seed, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
     """Uniform numbers in {0, ..., 2^32 - 1}: a function of (seed, row, column) alone, here and in the kernels.
 
     Whoever knows the places gets the same numbers, in any order, on any device, in any chunk. `rows` and
     `columns` are int64 and broadcast against each other.
     """
-    key = _as_signed(seed) + (rows + 1) * _as_signed(0x9E3779B97F4A7C15)
+    key = (seed if isinstance(seed, torch.Tensor) else _as_signed(seed)) + (rows + 1) * _as_signed(
+        0x9E3779B97F4A7C15
+    )
     key = (key ^ _shifted(key, 30)) * _as_signed(0xBF58476D1CE4E5B9)
     key = (key ^ _shifted(key, 27)) * _as_signed(0x94D049BB133111EB)
     key = key ^ _shifted(key, 31)
@@ -63,7 +69,7 @@ def _shifted(number: torch.Tensor, bits: int) -> torch.Tensor:
     return (number >> bits) & (2 ** (64 - bits) - 1)
 
 
-def survivors(seed: int, probability: float, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
+def survivors(seed: Seed, probability: float, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
     """Which places are not dropped."""
     return draws(seed, rows, columns) >= min(2**32 - 1, int(probability * 2**32))
 
@@ -86,7 +92,7 @@ def drop(tensor: torch.Tensor, probability: float, generator: torch.Generator | 
 
 
 def drop_at(
-    tensor: torch.Tensor, probability: float, seed: int, rows: torch.Tensor, columns: torch.Tensor
+    tensor: torch.Tensor, probability: float, seed: Seed, rows: torch.Tensor, columns: torch.Tensor
 ) -> torch.Tensor:
     """Dropout by a seed and the places of the entries, which may be a part of a larger whole."""
     stays = survivors(seed, probability, rows, columns)

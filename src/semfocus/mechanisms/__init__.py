@@ -9,11 +9,19 @@ from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import kernels_in_use
 from semfocus.mechanisms.pattern import Pattern, PatternByRows, QueryRows, keep_largest, query_positions
 from semfocus.mechanisms.top_p import TopP
-from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
+from semfocus.mechanisms.trace import (
+    AttachedPoint,
+    AttentionPoint,
+    AttentionTrace,
+    ObservableAttention,
+    capture,
+)
 
 __all__ = [
     "PATTERNS",
+    "AttachedPoint",
     "AttentionInfo",
+    "AttentionPoint",
     "AttentionTrace",
     "Banded",
     "BlockLocal",

@@ -8,15 +8,13 @@ from numbers import Real
 import torch
 from torch import Tensor
 
+from semfocus.mechanisms.autocast import in_one_type
 from semfocus.mechanisms.pattern import Pattern, QueryRows
 
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """Checked inputs: query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv), heads already matched.
-
-    `score_clip` is no option of `attention`: it serves a control of studies (model/self_attention.py), on the reference.
-    """
+    """Checked inputs: query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv), heads already matched."""
 
     query: Tensor
     key: Tensor
@@ -27,7 +25,6 @@ class AttentionCall:
     scale: float
     dropout: float
     generator: torch.Generator | None
-    score_clip: float | None = None
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -71,6 +68,7 @@ def checked_call(
         raise ValueError(f"{pattern} cannot be causal: a global token sees the whole sequence")
     if not 0.0 <= dropout < 1.0:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+    query, key, value = in_one_type(query, key, value)
     _check_tensors(query, key, value)
     if enable_gqa:
         key, value = _repeat_heads(query, key), _repeat_heads(query, value)

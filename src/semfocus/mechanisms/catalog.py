@@ -7,13 +7,16 @@ from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.pattern import Pattern
 from semfocus.mechanisms.top_p import TopP
-from semfocus.notation import read
+from semfocus.notation import prepare, read
 
 PATTERNS: dict[str, type[Pattern]] = {
     cls.name: cls for cls in (Full, Banded, BlockLocal, TopK, BottomK, Random, TopP)
 }
 
 BUILT_IN = frozenset(PATTERNS)
+
+for _pattern in PATTERNS.values():
+    prepare(_pattern)
 
 _GLOBALS = re.compile(r"(?P<base>.*?)\s*\+\s*G(?P<num>-?\d+)\s*\Z", re.DOTALL)
 
@@ -36,5 +39,6 @@ def register_pattern(cls: type[Pattern]) -> type[Pattern]:
     """Make a user's own pattern known by its name, for specs and the command line."""
     if cls.name in BUILT_IN:
         raise ValueError(f"the pattern name {cls.name!r} is taken by a built-in pattern; choose another")
+    prepare(cls)
     PATTERNS[cls.name] = cls
     return cls

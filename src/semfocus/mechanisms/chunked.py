@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semfocus.mechanisms.autocast import without_autocast
 from semfocus.mechanisms.call import AttentionCall
-from semfocus.mechanisms.chunks import Chunks, chunks_of, leaf, without_autocast
+from semfocus.mechanisms.chunks import Chunks, chunks_of, leaf
 from semfocus.mechanisms.gathered import gathered_attention
 from semfocus.mechanisms.pattern import PatternByRows, QueryRows
 from semfocus.mechanisms.reference import (
@@ -26,8 +27,8 @@ def refuses(call: AttentionCall) -> str | None:
     """Why a call cannot be served by blocks of queries, or None."""
     if is_transformed():
         return REASON
-    if call.score_clip is not None:
-        return "clipped scores are served by the reference alone"
+    if torch.compiler.is_compiling():
+        return "how many keys a block keeps depends on the data, which torch.compile cannot follow"
     if not call.pattern.serves_rows():
         return f"the pattern defines no keep_rows: {call.pattern}"
     if 0 in (*call.batch_shape, call.query.shape[-2], *call.value.shape[-2:]):

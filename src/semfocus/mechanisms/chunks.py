@@ -1,7 +1,6 @@
 """Attention in blocks of queries: how large a block is, and what a block needs to know of the whole call."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from semfocus.mechanisms.call import AttentionCall, allowed_rows
 from semfocus.mechanisms.pattern import PatternByRows, QueryRows
-from semfocus.randomness import draw_seed, drop_at
+from semfocus.randomness import Seed, draw_seed, drop_at
 
 # How many scores, or features of gathered keys, are held at once.
 NUMBERS_AT_ONCE = 2**22
@@ -26,8 +25,8 @@ class Chunks:
     causal: bool
     scale: float
     dropout: float
-    selection_seed: int | None
-    dropout_seed: int
+    selection_seed: Seed | None
+    dropout_seed: Seed
     rows_at_once: int
 
     def blocks(self) -> Iterator[QueryRows]:
@@ -73,10 +72,3 @@ def leaf(tensor: Tensor) -> Tensor:
     """Where a block's backward pass ends: the tensor itself only on the way to a second derivative."""
     again = torch.is_grad_enabled() and tensor.requires_grad
     return tensor if again else tensor.detach().requires_grad_()
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Both passes must see the same scores to choose the same keys, wherever autocast begins and ends."""
-    if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semfocus.mechanisms.chunks import Chunks, leaf, without_autocast
+from semfocus.mechanisms.autocast import without_autocast
+from semfocus.mechanisms.chunks import Chunks, leaf
 from semfocus.mechanisms.pattern import QueryRows
 from semfocus.mechanisms.reference import allowed_scores, rows_with_nan, softmax_over_kept, sum_of_kept
 

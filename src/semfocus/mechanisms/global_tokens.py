@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.pattern import Family, Pattern, PatternByRows, QueryRows
+from semfocus.randomness import Seed
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class WithGlobals(PatternByRows):
     def serves_rows(self) -> bool:
         return self.base.serves_rows()
 
-    def selection_seed(self, generator: torch.Generator | None) -> int | None:
+    def selection_seed(self, generator: torch.Generator | None) -> Seed | None:
         return self.base.selection_seed(generator) if isinstance(self.base, PatternByRows) else None
 
     def keep(self, scores: Tensor, allowed: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from semfocus.mechanisms.pattern import Family, PatternByRows, QueryRows, keep_largest
-from semfocus.randomness import draw_seed, draws
+from semfocus.randomness import Seed, draw_seed, draws
 
 
 class InputAgnostic(PatternByRows):
@@ -110,7 +110,7 @@ class Random(PatternByRows):
     def most_kept(self) -> int:
         return self.k
 
-    def selection_seed(self, generator: torch.Generator | None) -> int | None:
+    def selection_seed(self, generator: torch.Generator | None) -> Seed | None:
         return None if self.fixed else draw_seed(generator)
 
     def keep_rows(self, scores: Tensor, allowed: Tensor, rows: QueryRows) -> Tensor:
@@ -121,7 +121,7 @@ class Random(PatternByRows):
         return keep_drawn(rows.seed, numbers, allowed.expand(scores.shape), self.k)
 
 
-def keep_drawn(seed: int, rows: Tensor, allowed: Tensor, num_kept: int) -> Tensor:
+def keep_drawn(seed: Seed, rows: Tensor, allowed: Tensor, num_kept: int) -> Tensor:
     """In each row min(num_kept, allowed) distinct keys, each set equally likely: a function of seed and row.
 
     Floyd's method on the ranks of the allowed keys: the i-th draw is uniform up to a limit that grows by

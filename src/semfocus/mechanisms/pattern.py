@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from semfocus.notation import Notation
+from semfocus.randomness import Seed
 
 Family = Literal["full", "input-agnostic", "input-dependent", "control"]
 
@@ -45,7 +46,7 @@ class QueryRows:
     stop: int
     num_queries: int
     num_keys: int
-    seed: int | None = None
+    seed: Seed | None = None
 
     def positions(self, device: torch.device) -> Tensor:
         """Positions of these queries among the keys, as a column."""
@@ -73,7 +74,7 @@ class PatternByRows(Pattern):
         # A subclass that changes `keep` has said nothing about its blocks.
         return type(self).keep is PatternByRows.keep
 
-    def selection_seed(self, generator: torch.Generator | None) -> int | None:
+    def selection_seed(self, generator: torch.Generator | None) -> Seed | None:
         """The seed of one call's choices, drawn only by a pattern that chooses at random."""
         return None
 

@@ -4,28 +4,42 @@ In this order: scores (clipped, if that is asked for); what is allowed; what the
 sum of the kept values. Every faster implementation is tested against this file.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from semfocus.mechanisms.autocast import without_autocast
 from semfocus.mechanisms.call import AttentionCall, AttentionInfo
 from semfocus.randomness import drop
 
+ScoreChange = Callable[[Tensor], Tensor]
 
-def reference_attention(call: AttentionCall) -> tuple[Tensor, AttentionInfo]:
-    """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way."""
-    # Contiguous, so that products sum in one order whatever the layout of the inputs.
-    query, key, value = (at_least_float32(each).contiguous() for each in (call.query, call.key, call.value))
-    allowed = call.allowed()
 
-    scores = allowed_scores(query, key, call.scale, allowed, call.score_clip)
-    scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
-    with torch.no_grad():
-        kept = call.pattern.keep(scores, allowed, call.generator) & allowed
+def reference_attention(
+    call: AttentionCall, change: ScoreChange | None = None, sink: Tensor | None = None
+) -> tuple[Tensor, AttentionInfo]:
+    """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way.
 
-    has_nan = rows_with_nan(scores)
-    weights = softmax_over_kept(scores, kept, has_nan)
-    output = sum_of_kept(drop(weights, call.dropout, call.generator), kept, value, has_nan)
-    return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
+    change: what is done to the scaled scores before anything is masked or kept.
+    sink: a score, broadcastable to (..., Lq, 1), that takes its share of the softmax and gives no value.
+    """
+    with without_autocast(call.query.device):
+        # Contiguous, so that products sum in one order whatever the layout of the inputs.
+        query, key, value = (
+            at_least_float32(each).contiguous() for each in (call.query, call.key, call.value)
+        )
+        allowed = call.allowed()
+
+        scores = allowed_scores(query, key, call.scale, allowed, change)
+        scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
+        with torch.no_grad():
+            kept = call.pattern.keep(scores, allowed, call.generator) & allowed
+
+        has_nan = rows_with_nan(scores)
+        weights = softmax_over_kept(scores, kept, has_nan, sink)
+        output = sum_of_kept(drop(weights, call.dropout, call.generator), kept, value, has_nan)
+        return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
@@ -34,25 +48,32 @@ def at_least_float32(tensor: Tensor) -> Tensor:
 
 
 def allowed_scores(
-    query: Tensor, key: Tensor, scale: float, allowed: Tensor, clip: float | None = None
+    query: Tensor, key: Tensor, scale: float, allowed: Tensor, change: ScoreChange | None = None
 ) -> Tensor:
-    """Scaled products of queries and keys, within (-clip, clip) if that is given, -inf where not allowed."""
+    """Scaled products of queries and keys, changed if so wished, -inf where not allowed."""
     scores = _products(query, key) * scale
-    if clip is not None:
-        scores = clip * torch.tanh(scores / clip)
-    return scores.masked_fill(~allowed, -torch.inf)
+    return (scores if change is None else change(scores)).masked_fill(~allowed, -torch.inf)
 
 
 def rows_with_nan(scores: Tensor) -> Tensor | None:
     """Which rows hold a NaN score of an allowed key, as a column; None if surely none does."""
-    return scores.isnan().any(-1, keepdim=True) if scores.detach().sum().isnan() else None
+    if torch.compiler.is_compiling() or scores.detach().sum().isnan():
+        return scores.isnan().any(-1, keepdim=True)
+    return None
 
 
-def softmax_over_kept(scores: Tensor, kept: Tensor, has_nan: Tensor | None) -> Tensor:
+def softmax_over_kept(
+    scores: Tensor, kept: Tensor, has_nan: Tensor | None, sink: Tensor | None = None
+) -> Tensor:
     """Softmax over the kept keys of each row; exactly 0 elsewhere, and in a row that keeps nothing."""
     nothing_kept = ~kept.any(-1, keepdim=True)
     visible = scores.masked_fill(~kept, -torch.inf).masked_fill(nothing_kept, 0.0)
-    weights = visible.softmax(-1).masked_fill(~kept, 0.0)
+    if sink is None:
+        weights = visible.softmax(-1)
+    else:
+        column = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
+        weights = torch.cat([visible, column], dim=-1).softmax(-1)[..., :-1]
+    weights = weights.masked_fill(~kept, 0.0)
     return weights if has_nan is None else weights.masked_fill(has_nan & kept, torch.nan)
 
 
@@ -88,5 +109,8 @@ def _finite(tensor: Tensor) -> Tensor:
 
 
 def _surely_finite(tensor: Tensor) -> bool:
-    """One cheap look: whatever is not finite shows in the sum (as does an overflow, which harms nothing)."""
-    return bool(tensor.detach().sum().isfinite())
+    """One cheap look: whatever is not finite shows in the sum (as does an overflow, which harms nothing).
+
+    Nothing is sure while torch.compile traces, where no branch may depend on numbers.
+    """
+    return not torch.compiler.is_compiling() and bool(tensor.detach().sum().isfinite())

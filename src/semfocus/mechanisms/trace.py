@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,10 +28,47 @@ class AttentionTrace:
     weights: Tensor
 
 
-class ObservableAttention(nn.Module):
-    """A module whose attention goes through `attend`, and can therefore be captured."""
+class AttentionPoint:
+    """A place where attention happens, whose listeners hear of every call."""
 
     listeners: tuple[Listener, ...] = ()
+
+    def hear(self, inputs: Tensor, info: AttentionInfo) -> None:
+        """Tell the listeners of one call."""
+        for listener in self.listeners:
+            listener(inputs, info)
+
+
+class AttachedPoint(AttentionPoint):
+    """A point beside a module of somebody else, which does not hand its inputs over: a hook remembers them."""
+
+    inputs: Tensor | None = None
+
+    def attach(self, module: nn.Module) -> None:
+        """Stand beside `module`, outside of its parameters, buffers and submodules."""
+        module.__dict__[_ATTACHED] = self
+
+    @staticmethod
+    def of(module: nn.Module) -> "AttachedPoint | None":
+        """The point beside a module, if there is one."""
+        return module.__dict__.get(_ATTACHED)
+
+    @staticmethod
+    def detach(module: nn.Module) -> None:
+        """Leave no trace."""
+        module.__dict__.pop(_ATTACHED, None)
+
+    def remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A hook before the forward pass: the first tensor given is what comes in."""
+        given = (*args, kwargs.get("hidden_states"), *kwargs.values())
+        self.inputs = next((each for each in given if isinstance(each, Tensor)), None)
+
+
+_ATTACHED = "_semfocus_attention"
+
+
+class ObservableAttention(nn.Module, AttentionPoint):
+    """A module whose attention goes through `attend`, and can therefore be captured."""
 
     def attend(
         self,
@@ -80,10 +118,20 @@ class ObservableAttention(nn.Module):
             )
         else:
             call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, False, generator)
-            output, info = reference_attention(replace(call, score_clip=score_clip))
-        for listener in self.listeners:
-            listener(inputs, info)
+            output, info = reference_attention(
+                call, lambda scores: score_clip * torch.tanh(scores / score_clip)
+            )
+        self.hear(inputs, info)
         return output
+
+
+def attention_points(model: nn.Module) -> list[tuple[str, nn.Module, AttentionPoint]]:
+    """Name, module and point of every attention of ours, in the order of `model.named_modules()`."""
+    return [
+        (name, module, point)
+        for name, module in model.named_modules()
+        if (point := module if isinstance(module, AttentionPoint) else AttachedPoint.of(module)) is not None
+    ]
 
 
 @contextmanager
@@ -92,22 +140,29 @@ def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
 
     Tensors are detached. Layers are numbered in the order of `model.named_modules()`.
     """
-    attentions = [
-        (name, module) for name, module in model.named_modules() if isinstance(module, ObservableAttention)
-    ]
-    if not attentions:
-        raise ValueError(f"{type(model).__name__} has no attention of ours to capture")
+    points = attention_points(model)
+    if not points:
+        raise ValueError(
+            f"{type(model).__name__} has no attention of ours to capture; semfocus.apply(model, Full()) makes it ours"
+        )
     traces: list[AttentionTrace] = []
-    added: list[tuple[ObservableAttention, Listener]] = []
-    for layer, (name, module) in enumerate(attentions):
+    added: list[tuple[AttentionPoint, Listener]] = []
+    hooks = []
+    for layer, (name, module, point) in enumerate(points):
         listener = _recorder(traces, layer, name)
-        module.listeners = (*module.listeners, listener)
-        added.append((module, listener))
+        point.listeners = (*point.listeners, listener)
+        added.append((point, listener))
+        if isinstance(point, AttachedPoint):
+            hooks.append(module.register_forward_pre_hook(point.remember, with_kwargs=True))
     try:
         yield traces
     finally:
-        for module, listener in added:
-            module.listeners = tuple(each for each in module.listeners if each is not listener)
+        for hook in hooks:
+            hook.remove()
+        for point, listener in added:
+            point.listeners = tuple(each for each in point.listeners if each is not listener)
+            if isinstance(point, AttachedPoint):
+                point.inputs = None
 
 
 def _recorder(traces: list[AttentionTrace], layer: int, name: str) -> Listener:

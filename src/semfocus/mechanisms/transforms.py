@@ -9,6 +9,8 @@ REASON = "torch.func and forward-mode derivatives need PyTorch's own operations"
 
 def is_transformed() -> bool:
     """Inside torch.func (grad, jvp, vmap ...) or a level of forward-mode derivatives."""
+    if torch.compiler.is_compiling():  # then the compiler sees the operations, and transforms them itself
+        return False
     return forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None
 
 

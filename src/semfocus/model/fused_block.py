@@ -15,6 +15,7 @@ from torch import Tensor
 from semfocus.mechanisms.kernels.computation import Options, problem_of
 from semfocus.mechanisms.kernels.library import Block, Library, Linear, compiled_library
 from semfocus.mechanisms.kernels.memory import in_large_pages
+from semfocus.randomness import Seed
 
 _MAPS = ("query", "key", "value", "out", "expand", "contract")
 
@@ -28,7 +29,7 @@ class BlockOptions:
     attention_eps: float
     mlp_eps: float
     attention: Options
-    seeds: tuple[int, ...]  # of the three dropouts: attention output, MLP hidden layer, MLP output
+    seeds: tuple[Seed, ...]  # of the three dropouts: attention output, MLP hidden layer, MLP output
 
 
 def fused_block(

@@ -239,7 +239,8 @@ def test_the_operators_pass_opcheck():
     query, key, value, grad_output = draw(9, 9, 4, batch=(2, 1))
     mask = torch.rand(2, 1, 9, 9, generator=torch.Generator().manual_seed(0)) > 0.3
     for each, mode in itertools.product((None, mask), (TOP, FULL)):
-        options = (mode, 3, 3 if mode == TOP else 0, True, 0.5, 0.1, 0, 7, 1)
+        seeds = torch.tensor(0), torch.tensor(7)
+        options = (mode, 3, 3 if mode == TOP else 0, True, 0.5, 0.1, *seeds, 1)
         leaves = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
         torch.library.opcheck(attend_operation, (*leaves, each, *options))
         results = attend_operation(query, key, value, each, *options)

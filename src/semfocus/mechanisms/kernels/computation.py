@@ -7,6 +7,7 @@ from torch import Tensor
 
 from semfocus.mechanisms.kernels.library import Problem, Rows, compiled_library
 from semfocus.mechanisms.kernels.memory import in_large_pages
+from semfocus.randomness import Seed
 
 _FULL = 5
 
@@ -21,14 +22,22 @@ class Options:
     causal: bool
     scale: float
     dropout: float
-    selection_seed: int
-    dropout_seed: int
+    selection_seed: Seed
+    dropout_seed: Seed
     threads: int
 
-    def values(self) -> tuple[int, int, int, bool, float, float, int, int, int]:
-        """In order. (dataclasses.astuple would copy each deeply, which torch.compile and torch.export cannot follow.)"""
+    def values(self) -> tuple[int, int, int, bool, float, float, Tensor, Tensor, int]:
+        """In order, as a registered operation takes them: what is drawn anew in every call is a tensor.
+
+        (dataclasses.astuple would copy each deeply, which torch.compile and torch.export cannot follow.)
+        """
         first = (self.mode, self.size, self.kept, self.causal, self.scale, self.dropout)
-        return (*first, self.selection_seed, self.dropout_seed, self.threads)
+        return (
+            *first,
+            torch.as_tensor(self.selection_seed),
+            torch.as_tensor(self.dropout_seed),
+            self.threads,
+        )
 
 
 def attention_forward(

@@ -172,6 +172,16 @@ def compiled_library() -> Library | None:
     return None if path is None else Library(path)
 
 
+def has_kernels() -> bool:
+    """Whether compiled kernels are there and wanted."""
+    return load_library() is not None
+
+
+# Asked once while torch.compile traces: it can follow neither a context variable nor a loaded library.
+# (torch.compiler.assume_constant_result sets the same mark, but imports the whole compiler to do so.)
+has_kernels._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
 def kernels_in_use() -> str | None:
     """The instruction set of the compiled kernels, or None where there are none."""
     library = load_library()

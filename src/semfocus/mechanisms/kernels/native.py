@@ -11,7 +11,7 @@ from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.attend import attend
 from semfocus.mechanisms.kernels.computation import Options
-from semfocus.mechanisms.kernels.library import load_library
+from semfocus.mechanisms.kernels.library import has_kernels
 from semfocus.mechanisms.kernels.static_mask import kept_mask, serves_as_mask
 from semfocus.mechanisms.pattern import Pattern
 from semfocus.mechanisms.reference import reference_attention
@@ -30,18 +30,17 @@ def has_kernel(pattern: Pattern) -> bool:
 
 def refuses(call: AttentionCall) -> str | None:
     """Why the native kernels cannot serve a call, or None."""
-    if load_library() is None:
+    if not has_kernels():
         return "the kernels were not compiled: install with a C++ compiler (see `semfocus doctor`)"
     if torch.jit.is_tracing():  # type: ignore[attr-defined]
         return "torch.jit.trace does not see the kernels"
     if is_transformed():
         return REASON
-    if call.score_clip is not None:
-        return "clipped scores are served by the reference alone"
-    if not has_kernel(call.pattern) and not serves_as_mask(
-        call.pattern, call.query.shape[-2], call.key.shape[-2]
-    ):
-        return f"no native kernel for {call.pattern} at this length"
+    if not has_kernel(call.pattern):
+        if not serves_as_mask(call.pattern, call.query.shape[-2], call.key.shape[-2]):
+            return f"no native kernel for {call.pattern} at this length"
+        if torch.compiler.is_compiling():
+            return f"{call.pattern} looks at the numbers first, which torch.compile cannot follow"
     if call.query.device.type != "cpu" or call.query.dtype not in (*_DTYPES, *_CONVERTED):
         return f"native kernels are for floating-point numbers on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
@@ -63,8 +62,10 @@ def native_attention(call: AttentionCall) -> Tensor:
         call.pattern, num_queries, num_keys, call.causal, call.scale, call.dropout, call.generator
     )
     mask = None if call.mask is None else _four(call.mask, shape, (num_queries, num_keys))
+    traced = options.threads == 0
     query, key, value = (
-        _rows(_four(tensor, shape, tensor.shape[-2:])) for tensor in (call.query, call.key, call.value)
+        _rows(_four(tensor, shape, tensor.shape[-2:]), traced)
+        for tensor in (call.query, call.key, call.value)
     )
     output = attend(query, key, value, mask, options)
     if output.dtype != call.query.dtype:
@@ -103,7 +104,8 @@ def options_of(
         # In this order on every implementation, so that one generator gives one result.
         selection_seed=draw_seed(generator) if isinstance(pattern, Random) else 0,
         dropout_seed=draw_seed(generator) if dropout else 0,
-        threads=torch.get_num_threads(),
+        # 0: as many as there are when the graph runs, not when it is traced.
+        threads=0 if torch.compiler.is_compiling() else torch.get_num_threads(),
     )
 
 
@@ -126,10 +128,12 @@ def _four(tensor: Tensor, shape: torch.Size, last: tuple[int, ...]) -> Tensor:
     return tensor
 
 
-def _rows(tensor: Tensor) -> Tensor:
+def _rows(tensor: Tensor, traced: bool) -> Tensor:
     """The kernels take any strides, except that the features of a row lie side by side."""
     if tensor.dtype in _CONVERTED:
         tensor = tensor.float()
+    if traced:  # the operation looks at memory itself, when there is some
+        return tensor
     if tensor.is_neg():  # a view that means the negative of its memory
         tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

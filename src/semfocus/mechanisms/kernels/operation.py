@@ -13,6 +13,12 @@ from semfocus.mechanisms.kernels.computation import (
 )
 
 
+def _rows(tensor: Tensor) -> Tensor:
+    """The kernels read numbers as they are, and the features of a row side by side."""
+    tensor = tensor.resolve_neg()
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
 @torch.library.custom_op("semfocus::attend", mutates_args=())
 def attend_operation(
     query: Tensor,
@@ -25,13 +31,15 @@ def attend_operation(
     causal: bool,
     scale: float,
     dropout: float,
-    selection_seed: int,
-    dropout_seed: int,
+    selection_seed: Tensor,
+    dropout_seed: Tensor,
     threads: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`attention_forward` as an operation that torch.compile and torch.export can see."""
-    options = Options(mode, size, kept, causal, scale, dropout, selection_seed, dropout_seed, threads)
-    return attention_forward(query, key, value, mask, options)
+    seeds = int(selection_seed), int(dropout_seed)
+    threads = threads or torch.get_num_threads()
+    options = Options(mode, size, kept, causal, scale, dropout, *seeds, threads)
+    return attention_forward(_rows(query), _rows(key), _rows(value), mask, options)
 
 
 @attend_operation.register_fake
@@ -55,13 +63,16 @@ def attend_backward_operation(
     causal: bool,
     scale: float,
     dropout: float,
-    selection_seed: int,
-    dropout_seed: int,
+    selection_seed: Tensor,
+    dropout_seed: Tensor,
     threads: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`attention_backward` as an operation."""
-    options = Options(mode, size, kept, causal, scale, dropout, selection_seed, dropout_seed, threads)
+    seeds = int(selection_seed), int(dropout_seed)
+    threads = threads or torch.get_num_threads()
+    options = Options(mode, size, kept, causal, scale, dropout, *seeds, threads)
     gradients = query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
+    query, key, value = map(_rows, (query, key, value))
     attention_backward(grad_output, query, key, value, mask, output, indices, weights, options, gradients)
     return gradients
 
@@ -73,12 +84,16 @@ def _(grad_output, query, key, value, *rest):  # type: ignore[no-untyped-def]
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
     query, key, value, mask, *options = inputs
-    ctx.save_for_backward(query, key, value, mask, *output)
-    ctx.options = options
+    *numbers, selection_seed, dropout_seed, threads = options
+    ctx.save_for_backward(query, key, value, mask, *output, selection_seed, dropout_seed)
+    ctx.numbers, ctx.threads = numbers, threads
 
 
 def _differentiate(ctx: Any, grad_output: Tensor, *_: Any) -> tuple[Any, ...]:
-    gradients = attend_backward_operation(grad_output, *ctx.saved_tensors, *ctx.options)
+    *tensors, selection_seed, dropout_seed = ctx.saved_tensors
+    gradients = attend_backward_operation(
+        grad_output, *tensors, *ctx.numbers, selection_seed, dropout_seed, ctx.threads
+    )
     return (*gradients, *(None,) * 10)
 
 

@@ -1,0 +1,176 @@
+"""Our attention as transformers calls it: one function for the attention, one for its mask."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from semfocus.integrations.attending import Changes, attend_at
+from semfocus.mechanisms import AttachedPoint, Banded, Full, InputAgnostic, Pattern, Random, WithGlobals
+
+#: our name among the attention implementations of transformers
+NAME = "semfocus"
+
+#: what a call may carry beside the attention itself without changing what is computed
+_HARMLESS = frozenset(
+    {
+        "cache_position",
+        "deterministic",
+        "hidden_states",
+        "labels",
+        "num_items_in_batch",
+        "output_hidden_states",
+        "output_router_logits",
+        "position_embeddings",
+        "position_ids",
+        "return_dict",
+        "use_cache",
+        *("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k", "cu_seqlens"),
+    }
+)
+#: lengths of sequences packed into one, which only a mask can keep apart here
+_PACKED = ("cu_seq_lens_q", "cu_seqlens")
+
+
+class SwitchedAttention(AttachedPoint):
+    """What a switched attention module of transformers attends with."""
+
+    def __init__(self, pattern: Pattern, inverse_temperature: float) -> None:
+        self.pattern = pattern
+        self.inverse_temperature = inverse_temperature
+
+
+def register() -> None:
+    """Make our two functions known to transformers."""
+    try:
+        from transformers import AttentionInterface, AttentionMaskInterface
+    except ImportError as error:
+        raise ImportError(
+            "a Hugging Face model needs transformers 5.22 or later: pip install 'semfocus[hf]'"
+        ) from error
+
+    AttentionInterface.register(NAME, semfocus_attention)
+    AttentionMaskInterface.register(NAME, semfocus_mask)
+
+
+def semfocus_mask(*arguments: Any, **options: Any) -> Tensor:
+    """Always a boolean mask (batch, 1, Lq, Lk), True = may attend.
+
+    transformers leaves a mask out where others can do without; a causal model would then see the future.
+    """
+    from transformers.masking_utils import sdpa_mask
+
+    options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    mask = sdpa_mask(*arguments, **options)
+    assert mask is not None
+    return mask
+
+
+def semfocus_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    is_causal: bool | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+    s_aux: Tensor | None = None,
+    output_attentions: bool | None = None,
+    **others: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """query (batch, heads, Lq, d) -> (batch, Lq, heads, dv), and the weights if they are asked for."""
+    point = AttachedPoint.of(module)
+    if not isinstance(point, SwitchedAttention):
+        raise RuntimeError(
+            f"{type(module).__name__} was told to use semfocus, but not switched: call semfocus.apply(model)"
+        )
+    _refuse_unknown(type(module).__name__, others, attention_mask)
+    mask, mask_bias = _mask_and_bias(attention_mask)
+    causal = False
+    if mask is None:
+        causal = _causal_without_mask(module, is_causal, query, key, sliding_window)
+    elif needs_places(point.pattern):
+        _check_places(point.pattern, mask, query, key)
+    biases = [each for each in (position_bias, mask_bias) if each is not None]
+    changes = Changes(
+        softcap=softcap,
+        bias=sum(biases[1:], biases[0]) if biases else None,
+        sink=None if s_aux is None else s_aux.reshape(1, -1, 1, 1),
+    )
+    output, weights = attend_at(
+        point,
+        point.inputs,
+        query,
+        key,
+        value,
+        point.pattern,
+        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
+        inverse_temperature=point.inverse_temperature,
+        mask=mask,
+        causal=causal,
+        dropout=dropout,
+        changes=changes,
+        need_weights=bool(output_attentions),
+    )
+    return output.transpose(1, 2).contiguous(), None if weights is None else weights.to(output.dtype)
+
+
+def _refuse_unknown(name: str, others: dict[str, Any], mask: Tensor | None) -> None:
+    for key, value in others.items():
+        if value is not None and key not in _HARMLESS:
+            raise ValueError(
+                f"{name} gives its attention {key!r}, which semfocus does not know how to honour"
+            )
+        if value is not None and key in _PACKED and mask is None:
+            raise ValueError(f"{name} packs sequences with {key!r} and no mask, which would mix them")
+
+
+def _mask_and_bias(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """A mask the user made may be a float one: 0 and the smallest number, or anything to be added."""
+    if mask is None:
+        return None, None
+    if mask.dtype == torch.bool:
+        return mask, None
+    if not mask.is_floating_point():
+        raise ValueError(f"an attention mask must be boolean or floating-point, got {mask.dtype}")
+    allowed = mask > torch.finfo(mask.dtype).min
+    bias = mask.masked_fill(~allowed, 0.0)
+    is_boolean = not torch.compiler.is_compiling() and not mask.requires_grad and not bias.any()
+    return allowed, None if is_boolean else bias
+
+
+def _causal_without_mask(
+    module: nn.Module, is_causal: bool | None, query: Tensor, key: Tensor, sliding_window: int | None
+) -> bool:
+    """A module that was given no mask may still be causal by itself."""
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    num_queries, num_keys = query.shape[-2], key.shape[-2]
+    if causal and num_queries > 1 and num_queries != num_keys:
+        raise ValueError(
+            f"{type(module).__name__} is causal and has {num_keys} keys for {num_queries} queries, but came without a mask"
+        )
+    if sliding_window is not None and num_keys > sliding_window:
+        raise ValueError(f"{type(module).__name__} has a sliding window, but came without a mask")
+    return causal
+
+
+def needs_places(pattern: Pattern) -> bool:
+    """Whether a pattern asks where a key stands, so that a cache must hold every key at its own place.
+
+    (Banded does not: under a causal mask it is a window over the last allowed keys, wherever they are kept.)
+    """
+    if isinstance(pattern, Random):
+        return pattern.fixed
+    return isinstance(pattern, InputAgnostic | WithGlobals) and not isinstance(pattern, Full | Banded)
+
+
+def _check_places(pattern: Pattern, mask: Tensor, query: Tensor, key: Tensor) -> None:
+    """The last query must stand at the last key; a cache of fixed size has empty places after it."""
+    if query.shape[-2] == key.shape[-2]:
+        return
+    if torch.compiler.is_compiling() or not mask[..., -1, -1].any():
+        raise ValueError(f"{pattern} counts positions, which a cache of fixed size moves: use a DynamicCache")

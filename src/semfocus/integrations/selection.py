@@ -1,0 +1,47 @@
+"""Which pattern each attention layer gets: from one pattern, numbers of layers, or a pattern for each number."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from semfocus.mechanisms import Pattern, parse_pattern
+
+Layers = Iterable[int] | Mapping[int, Pattern | str] | None
+
+
+def patterns_of_layers(pattern: Pattern | str | None, layers: Layers, number: int) -> list[Pattern | None]:
+    """One entry a layer; None where nothing is to be switched."""
+    if isinstance(layers, Mapping):
+        if pattern is not None:
+            raise ValueError("give one pattern, or layers={number: pattern}, not both")
+        chosen = {_number(layer, number): as_pattern(each) for layer, each in layers.items()}
+    else:
+        if pattern is None:
+            raise ValueError("layers without a pattern: give one, or layers={number: pattern}")
+        one = as_pattern(pattern)
+        chosen = {_number(layer, number): one for layer in (range(number) if layers is None else layers)}
+    if not chosen:
+        raise ValueError("layers names no layer")
+    return [chosen.get(layer) for layer in range(number)]
+
+
+def as_pattern(value: Any) -> Pattern:
+    """A pattern, or the one that a text writes."""
+    if isinstance(value, str):
+        return parse_pattern(value)
+    if not isinstance(value, Pattern):
+        raise ValueError(f"pattern must be a Pattern such as TopK(5) or its text, got {value!r}")
+    return value
+
+
+def checked_inverse_temperature(value: Any) -> float:
+    """A positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"inverse_temperature must be a positive number, got {value!r}")
+    return float(value)
+
+
+def _number(layer: Any, number: int) -> int:
+    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < number:
+        raise ValueError(f"layers are numbered 0 to {number - 1} in this model, got {layer!r}")
+    return layer

@@ -1,0 +1,70 @@
+"""Masks as torch.nn.MultiheadAttention takes them, as a mask and a bias of ours."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class TorchMasks:
+    """Which keys may be attended to, and what is added to the scores; both broadcast to (batch, heads, Lq, Lk).
+
+    In torch's masks True means drop, and a float mask is added. A float mask of zeros and minus infinities says
+    no more than a boolean one; any other is a bias.
+    """
+
+    def __init__(self, shape: tuple[int, int, int, int]) -> None:
+        self.shape = shape
+        self.allowed: Tensor | None = None
+        self.bias: Tensor | None = None
+
+    def add_key_padding_mask(self, mask: Tensor | None, batched: bool) -> None:
+        """(batch, Lk), or (Lk) without a batch."""
+        if mask is None:
+            return
+        batch, _, _, num_keys = self.shape
+        _check(mask, "key_padding_mask", [(batch, num_keys) if batched else (num_keys,)])
+        self._add(mask.reshape(batch, 1, 1, num_keys))
+
+    def add_attn_mask(self, mask: Tensor | None) -> None:
+        """(Lq, Lk), or (batch * heads, Lq, Lk)."""
+        if mask is None:
+            return
+        batch, heads, num_queries, num_keys = self.shape
+        _check(mask, "attn_mask", [(num_queries, num_keys), (batch * heads, num_queries, num_keys)])
+        self._add(mask if mask.dim() == 2 else mask.reshape(self.shape))
+
+    def append_keys(self, number: int) -> None:
+        """Keys after the last that every query may attend to."""
+        if self.allowed is not None:
+            self.allowed = F.pad(self.allowed, (0, number), value=True)
+        if self.bias is not None:
+            self.bias = F.pad(self.bias, (0, number), value=0.0)
+
+    def _add(self, mask: Tensor) -> None:
+        if mask.dtype == torch.bool:
+            allowed, bias = ~mask, None
+        elif _is_boolean(mask):
+            allowed, bias = mask == 0, None
+        else:
+            allowed = mask != -torch.inf
+            bias = mask.masked_fill(~allowed, 0.0)
+        self.allowed = allowed if self.allowed is None else self.allowed & allowed
+        if bias is not None:
+            self.bias = bias if self.bias is None else self.bias + bias
+
+
+def _is_boolean(mask: Tensor) -> bool:
+    """Whether a float mask only allows and forbids; a graph may not branch on numbers, so there it is a bias."""
+    if torch.compiler.is_compiling() or mask.requires_grad:
+        return False
+    return bool(((mask == 0) | (mask == -torch.inf)).all())
+
+
+def _check(mask: Tensor, name: str, shapes: list[tuple[int, ...]]) -> None:
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(
+            f"{name} must be boolean (True = drop) or floating-point (added to the scores), got {mask.dtype}"
+        )
+    if tuple(mask.shape) not in shapes:
+        expected = " or ".join(map(str, shapes))
+        raise ValueError(f"{name} must have the shape {expected}, got {tuple(mask.shape)}")

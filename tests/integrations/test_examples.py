@@ -1,0 +1,48 @@
+"""The scripts that the how-to pages show run, and the code in the pages does too."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = {"pytorch": "pytorch_model", "hugging_face": "hugging_face_model"}
+
+
+def needs(name):
+    if name == "hugging_face":
+        pytest.importorskip(
+            "transformers", reason="transformers is not installed: pip install 'semfocus[hf]'"
+        )
+
+
+NAMES = ["pytorch", pytest.param("hugging_face", marks=pytest.mark.hf)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_script_runs_and_prints_what_the_page_shows(name):
+    needs(name)
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    assert f"examples/{PAGES[name]}.py" in page
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{PAGES[name]}.py")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1)
+    # Numbers with a decimal point, and generated tokens, may differ between machines.
+    numbers = re.compile(r"\d+\.\d+|\[[\d, ]+\]")
+    assert numbers.sub("#", result.stdout).strip() == numbers.sub("#", shown).strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_the_page_runs(name):
+    needs(name)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.DOTALL)
+    assert blocks
+    exec("\n".join(blocks), {"__name__": "page"})

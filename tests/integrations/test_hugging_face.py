@@ -1,0 +1,351 @@
+"""apply, restore and capture on tiny Hugging Face models."""
+
+import copy
+import json
+import sys
+
+import pytest
+import torch
+
+from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, apply, capture, restore
+from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens, transformers
+
+pytestmark = pytest.mark.hf
+
+
+def logits(model, name, padded=False):
+    return model(**inputs_of(name, padded)).logits
+
+
+def real_rows(name, padded):
+    """Where a stock model means something: its padded queries may be anything."""
+    return padded and name in (*DECODERS, "gemma2", "gpt_oss")
+
+
+WHOLE_AND_PADDED = [
+    (name, padded) for name in EVERY for padded in (False, True) if not (padded and name == "vit")
+]
+
+
+@pytest.mark.parametrize(("name", "padded"), WHOLE_AND_PADDED)
+def test_full_attention_is_the_stock_model(name, padded):
+    model = build(name)
+    outputs, gradients = [], []
+    for switched in (False, True):
+        if switched:
+            apply(model, Full())
+        output = logits(model, name, padded)
+        if real_rows(name, padded):
+            output = output[inputs_of(name, padded)["attention_mask"].bool()]
+        outputs.append(output)
+        gradients.append(
+            torch.autograd.grad(output.square().mean(), list(model.parameters()), allow_unused=True)
+        )
+    torch.testing.assert_close(outputs[1], outputs[0], atol=2e-5, rtol=2e-4)
+    # A bias of all keys moves no weight: its gradient is 0 up to the rounding of the others.
+    largest = max(float(each.abs().max()) for each in gradients[0] if each is not None)
+    for expected, found in zip(*gradients, strict=True):
+        assert (expected is None) == (found is None)
+        if expected is not None:
+            torch.testing.assert_close(found, expected, atol=1e-5 * largest, rtol=2e-4)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_layer_keeps_k_keys_and_nothing_goes_past(name):
+    model = build(name)
+    stock = logits(model, name)
+    applied = apply(model, TopK(2))
+    with torch.inference_mode():
+        output = logits(model, name)
+        with capture(model) as traces:
+            captured = logits(model, name)
+    assert [trace.layer for trace in traces] == list(range(len(applied)))
+    assert [trace.name for trace in traces] == [each.name for each in applied]
+    for trace in traces:
+        assert (trace.weights > 0).sum(-1).max() == 2
+        assert trace.kept.sum(-1).max() == 2
+        assert trace.inputs.shape[:1] == trace.scores.shape[:1]
+        assert trace.inputs.shape[-2] == trace.scores.shape[-2]
+    # What runs when nobody looks is what was captured, and not the stock attention.
+    torch.testing.assert_close(output, captured, atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(output, stock, atol=1e-3)
+
+
+@pytest.mark.parametrize("pattern", [TopK(2), Banded(3), Random(2, fixed=True)], ids=str)
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_changing_later_tokens_leaves_earlier_logits_identical(name, pattern):
+    model = build(name)
+    apply(model, pattern)
+    changed = tokens()
+    changed[:, 5:] = (changed[:, 5:] + 7) % 48 + 2
+    first, second = (model(input_ids=each).logits for each in (tokens(), changed))
+    assert torch.equal(first[:, :5], second[:, :5])
+    assert not torch.equal(first[:, 5:], second[:, 5:])
+
+
+@pytest.mark.parametrize("name", ["mistral", "gemma2", "gpt_oss"])
+def test_a_sliding_window_stays_closed_on_both_sides(name):
+    model = build(name)
+    apply(model, TopK(3))
+    with capture(model) as traces:
+        logits(model, name)
+    distance = torch.arange(9)[:, None] - torch.arange(9)
+    assert not traces[0].kept[..., (distance < 0) | (distance >= 5)].any()
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "left padded"])
+@pytest.mark.parametrize("pattern", [TopK(2), Banded(3)], ids=str)
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_cache_generates_the_same_tokens(name, pattern, padded):
+    model = build(name).double()
+    apply(model, pattern)
+    mask = torch.ones(2, 9, dtype=torch.long)
+    if padded:
+        mask[1, :3] = 0
+    options = {"attention_mask": mask, "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
+    cached = model.generate(tokens(), use_cache=True, **options)
+    assert cached.shape == (2, 17)
+    assert torch.equal(cached, model.generate(tokens(), use_cache=False, **options))
+    restore(model)
+    assert not torch.equal(cached, model.generate(tokens(), use_cache=True, **options))
+
+
+def test_a_padded_sequence_generates_what_it_does_alone():
+    model = build("llama").double()
+    apply(model, TopK(2))
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, :3] = 0
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    together = model.generate(tokens(), attention_mask=mask, **options)
+    alone = model.generate(tokens()[1:, 3:], attention_mask=mask[1:, 3:], **options)
+    assert torch.equal(together[1, 9:], alone[0, 6:])
+
+
+def test_t5_generates_the_same_with_a_cache():
+    model = build("t5").double()
+    apply(model, TopK(2))
+    options = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None}
+    found = [model.generate(tokens(), use_cache=cache, **options) for cache in (True, False)]
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_restore_brings_back_every_bit(name):
+    model = build(name)
+    before, config = logits(model, name), model.config.to_dict()
+    implementation, state = model.config._attn_implementation, set(model.state_dict())
+    apply(model, TopK(2))
+    apply(model, TopK(3), layers=[1])
+    assert set(model.state_dict()) == state
+    restore(model)
+    assert torch.equal(logits(model, name), before)
+    assert model.config.to_dict() == config
+    assert model.config._attn_implementation == implementation
+
+
+def test_the_choice_is_saved_with_the_model(tmp_path):
+    model = build("llama")
+    stock = logits(model, "llama")
+    apply(model, layers={1: TopK(2)}, inverse_temperature=2.0)
+    switched = logits(model, "llama")
+    model.save_pretrained(tmp_path)
+    entry = {"patterns": [None, "top_k(2)"], "inverse_temperature": 2.0}
+    assert json.loads((tmp_path / "config.json").read_text())["semfocus"] == entry
+
+    loaded = transformers.LlamaForCausalLM.from_pretrained(tmp_path).eval()
+    assert torch.equal(logits(loaded, "llama"), stock)
+    assert [(each.layer, each.pattern) for each in apply(loaded)] == [(1, TopK(2))]
+    assert torch.equal(logits(loaded, "llama"), switched)
+    restore(loaded)
+    assert torch.equal(logits(loaded, "llama"), stock)
+
+
+def test_a_config_that_remembers_another_model_is_refused():
+    model = build("llama")
+    model.config.semfocus = {"patterns": ["top_k(2)"] * 5, "inverse_temperature": 1.0}
+    with pytest.raises(ValueError, match="5 attention layers, this model has 2"):
+        apply(model)
+    model.config.semfocus = "top_k(2)"
+    with pytest.raises(ValueError, match="cannot read the entry 'semfocus'"):
+        apply(model)
+    with pytest.raises(ValueError, match="no config that remembers one"):
+        apply(build("llama"))
+
+
+def test_a_model_of_the_same_config_is_not_touched():
+    config = transformers.LlamaConfig(**build("llama").config.to_dict())
+    first, second = transformers.LlamaForCausalLM(config).eval(), transformers.LlamaForCausalLM(config).eval()
+    before = logits(second, "llama")
+    apply(first, TopK(2))
+    assert torch.equal(logits(second, "llama"), before)
+    assert config._attn_implementation != "semfocus"
+
+
+def test_a_model_built_from_a_switched_config_asks_to_be_switched():
+    model = build("llama")
+    apply(model, TopK(2))
+    with pytest.raises(RuntimeError, match=r"call semfocus.apply\(model\)"):
+        logits(transformers.LlamaForCausalLM(model.config), "llama")
+
+
+def test_a_copy_can_be_restored():
+    model = build("llama")
+    before = logits(model, "llama")
+    apply(model, TopK(2))
+    twin = copy.deepcopy(model)
+    restore(twin)
+    assert torch.equal(logits(twin, "llama"), before)
+    assert not torch.equal(logits(model, "llama"), before)
+
+
+def test_attention_weights_are_given_when_asked_for():
+    model = build("llama")
+    apply(model, TopK(2))
+    weights = model(tokens(), output_attentions=True).attentions
+    assert [int((each > 0).sum(-1).max()) for each in weights] == [2, 2]
+
+
+def test_masks_of_the_user_are_honoured():
+    model = build("llama")
+    causal = torch.ones(9, 9, dtype=torch.bool).tril().expand(2, 1, 9, 9).clone()
+    causal[:, :, :, 2] &= torch.arange(9) == 2
+    least = torch.finfo(torch.float32).min
+    as_float = torch.zeros(2, 1, 9, 9).masked_fill(~causal, least)
+    bias = as_float + torch.linspace(0, 2, 9)
+    for mask in (causal, as_float, bias):
+        restored = model(tokens(), attention_mask=mask).logits
+        apply(model, Full())
+        torch.testing.assert_close(
+            model(tokens(), attention_mask=mask).logits, restored, atol=2e-4, rtol=2e-4
+        )
+        restore(model)
+
+
+def test_training_drops_and_a_compiled_model_is_one_graph():
+    model = build("llama", attention_dropout=0.5)
+    apply(model, TopK(2))
+    assert torch.equal(logits(model, "llama"), logits(model, "llama"))
+    model.train()
+    assert not torch.equal(logits(model, "llama"), logits(model, "llama"))
+    model.eval()
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(tokens()).logits, logits(model, "llama"), atol=1e-4, rtol=1e-4)
+
+
+REFUSED = {
+    "bloom": r"transformer.h.0.self_attention \(BloomAttention\) computes its attention by itself, and 1 more",
+    "gptj": r"GPTJAttention\) computes its attention by itself",
+}
+
+
+def _without_interface(name):
+    if name == "bloom":
+        return transformers.BloomForCausalLM(
+            transformers.BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=50)
+        )
+    return transformers.GPTJForCausalLM(
+        transformers.GPTJConfig(n_embd=32, n_layer=2, n_head=4, rotary_dim=4, vocab_size=50, n_positions=64)
+    )
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_without_the_interface_is_refused_and_left_untouched(name):
+    model = _without_interface(name)
+    before, config = [set(vars(module)) for module in model.modules()], model.config
+    values = config.to_dict()
+    with pytest.raises(ValueError, match=REFUSED[name]) as error:
+        apply(model, TopK(2))
+    assert "\n" not in str(error.value)
+    assert [set(vars(module)) for module in model.modules()] == before
+    assert model.config is config
+    assert config.to_dict() == values
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "message"),
+    [
+        ("llama", WithGlobals(BlockLocal(3), 1), "cannot be causal, as model.layers.0.self_attn"),
+        ("mistral", BlockLocal(3), "the cache of a sliding window moves"),
+        ("mistral", Random(3, fixed=True), "the cache of a sliding window moves"),
+    ],
+)
+def test_patterns_a_model_cannot_mean_are_refused(name, pattern, message):
+    model = build(name)
+    with pytest.raises(ValueError, match=message):
+        apply(model, pattern)
+    assert model.config._attn_implementation != "semfocus"
+
+
+def test_a_cache_of_fixed_size_serves_patterns_of_scores_only():
+    model = build("llama").double()
+    options = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0, "disable_compile": True}
+    apply(model, TopK(2))
+    found = [model.generate(tokens(), cache_implementation=each, **options) for each in ("static", "dynamic")]
+    assert torch.equal(*found)
+    apply(model, BlockLocal(3))
+    model.generate(tokens(), cache_implementation="dynamic", **options)
+    with pytest.raises(ValueError, match="use a DynamicCache"):
+        model.generate(tokens(), cache_implementation="static", **options)
+
+
+def test_what_a_call_brings_along_is_refused_by_name():
+    model = build("llama")
+    apply(model, TopK(2))
+    with pytest.raises(ValueError, match="LlamaAttention gives its attention 'alibi'"):
+        model(tokens(), alibi=torch.zeros(1))
+
+
+def test_no_mask_never_means_the_future():
+    from semfocus.integrations.hugging_face import semfocus_attention
+
+    model = build("llama")
+    apply(model, Full())
+    module = model.model.layers[0].self_attn
+    query, key = torch.randn(1, 4, 5, 8), torch.randn(1, 2, 5, 8)
+    first = semfocus_attention(module, query, key, key, None)[0]
+    key = torch.cat([key[:, :, :3], torch.randn(1, 2, 2, 8)], 2)
+    assert torch.equal(first[:, :3], semfocus_attention(module, query, key, key, None)[0][:, :3])
+    with pytest.raises(ValueError, match="came without a mask"):
+        semfocus_attention(module, query[:, :, :3], key, key, None)
+    with pytest.raises(ValueError, match="sliding window"):
+        semfocus_attention(module, query, key, key, None, sliding_window=2)
+
+
+def test_without_transformers_the_error_names_the_extra(monkeypatch):
+    model = build("llama")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match=r"pip install 'semfocus\[hf\]'"):
+        apply(model, TopK(2))
+    assert model.config._attn_implementation != "semfocus"
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_mask_is_made_even_where_others_leave_it_out(causal):
+    from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
+
+    from semfocus.integrations.hugging_face import semfocus_mask
+
+    options = {
+        "batch_size": 2,
+        "q_length": 4,
+        "kv_length": 4,
+        "mask_function": causal_mask_function if causal else bidirectional_mask_function,
+        "allow_is_causal_skip": causal,
+        "allow_is_bidirectional_skip": not causal,
+    }
+    assert sdpa_mask(**options) is None
+    mask = semfocus_mask(**options)
+    assert (mask.dtype, mask.shape) == (torch.bool, (2, 1, 4, 4))
+    expected = torch.ones(4, 4, dtype=torch.bool)
+    assert torch.equal(mask[1, 0], expected.tril() if causal else expected)
+
+
+def test_packed_sequences_do_not_see_each_other():
+    model = build("llama")
+    apply(model, TopK(2))
+    both = torch.cat([tokens()[:1, :4], tokens()[1:, :5]], dim=1)
+    positions = torch.tensor([[*range(4), *range(5)]])
+    packed = model(both, position_ids=positions, use_cache=False).logits
+    alone = model(tokens()[1:, :5], use_cache=False).logits
+    torch.testing.assert_close(packed[:, 4:], alone, atol=1e-4, rtol=1e-4)
