@@ -68,6 +68,11 @@ def shape(picture: str) -> list[tuple[str, str, str]]:
     ]
 
 
+def coordinates(picture: str) -> list[float]:
+    """All numbers of the drawing, also in its compact paths."""
+    return [float(each) for each in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", picture)]
+
+
 def test_every_script_has_its_section_and_the_page_its_order() -> None:
     assert tuple(SECTIONS) == NAMES
     assert {path.stem for path in SCRIPTS.glob("*.py")} == {*NAMES, "all", "picture"}
@@ -81,10 +86,11 @@ def test_every_script_has_its_section_and_the_page_its_order() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_in_the_repository_is_what_the_script_draws(name: str, run: Run) -> None:
     kept, drawn = (IMAGES / f"{name}.svg").read_text(), run(name)[1]
-    if name in MODELS:
-        assert shape(drawn) == shape(kept)
-    else:
-        assert drawn == kept
+    assert shape(drawn) == shape(kept)
+    if (
+        name not in MODELS
+    ):  # a tenth is the last digit of a coordinate, which another processor may round otherwise
+        assert coordinates(drawn) == pytest.approx(coordinates(kept), abs=0.21, rel=0)
 
 
 @pytest.mark.parametrize("name", NAMES)
