@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study test slow bench sanitize lint format lock clean
+.PHONY: install study learn test slow bench sanitize lint format lock clean
 
 install: $(INSTALLED)
 
@@ -16,6 +16,9 @@ $(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/
 
 study: install ## five kinds of attention over three seeds on a small task, a table and a report (minutes)
 	$(BIN)/semfocus study quick
+
+learn: install ## the pictures of docs/learn.md, and the numbers it quotes (a minute)
+	$(BIN)/python examples/learn/all.py
 
 test: install lint ## linter, formatter, type checker, tests (a few minutes)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
