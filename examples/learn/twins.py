@@ -53,8 +53,8 @@ def main() -> None:
             last = " ".join(f"{seen.rows[-1][column]:.4f}" for seen in every)
             print(f"{pattern}, {column} after {EPOCHS} epochs: {last}")
         panels["relative_distance"].label(EPOCHS, 0.015 - 0.004 * place, pattern, ink, anchor="end")
-    panels["held_out_loss"].line([0, EPOCHS], [min(bounds)] * 2, "exact", dashed=True)
-    panels["held_out_loss"].label(EPOCHS, 1.5, "the bound says: at most this", "exact", anchor="end")
+    panels["held_out_loss"].line([0, EPOCHS], [min(bounds)] * 2, "faint", dashed=True)
+    panels["held_out_loss"].label(EPOCHS, 1.5, "the bound says: at most this", "strong", anchor="end")
     picture.save("twins")
     print(f"bound on the difference of a loss: {min(bounds):.2f} to {max(bounds):.2f}")
 
