@@ -180,7 +180,7 @@ def row(quantity: str, low: float | None, high: float | None, **changes: Any) ->
     return {
         "quantity": quantity, "layer": 0, "head": 0, "pattern": "full", "counterfactual": False, "num": 9,
         "num_infinite": 0, "num_missing": 0, "mean": 1.0, "quantiles": values, "null": None, "epoch": 7,
-        "data": "train", "samples": 3,
+        "data": "held_out", "samples": 3,
     } | changes  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[di
         "aaa": [
             *rows_of("full"),
             *rows_of("full", epoch=2),
-            *rows_of("full", data="held_out"),
+            *rows_of("full", data="train"),
             *rows_of("top_k(9)", counterfactual=True),
         ],
         "bbb": rows_of("top_k(5)", epoch=9),
@@ -260,7 +260,7 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[di
 def test_two_probed_runs(probed: dict[str, list]) -> None:
     result = invoke("aaa", "bbb")
     assert result.exit_code == 0, result.output
-    assert "aaa against bbb: full against top_k(5), train data, epochs 7 and 9" in result.output
+    assert "aaa against bbb: full against top_k(5), held_out data, epochs 7 and 9" in result.output
     assert "all layers, over all queries" in result.output
     assert "layer 1, head 0, over all queries" in result.output
     assert "The published condition" in result.output
@@ -284,7 +284,7 @@ def test_what_is_wrong_with_runs_is_said(probed: dict[str, list]) -> None:
     for arguments, message in (
         (["aaa", "ccc"], "the second side must be top_k(K), got banded(5)"),
         (["bbb", "bbb"], "the first run must have full attention, got top_k(5)"),
-        (["aaa", "bbb", "--data", "held_out"], "run bbb has probes of train data, not of 'held_out'"),
+        (["aaa", "bbb", "--data", "train"], "run bbb has probes of held_out data, not of 'train'"),
         (["aaa", "zzz"], "no run is called 'zzz'"),
         (["aaa", "bbb", "--store", "nothing"], "there is no store at nothing"),
     ):

@@ -42,7 +42,7 @@ def bounds(
             help="Draw where the published conditions hold, as FILE.svg or FILE.html.", show_default=False
         ),
     ] = None,
-    data: Annotated[str, typer.Option(help="Probe rows of a run: train or held_out.")] = "train",
+    data: Annotated[str, typer.Option(help="Probe rows of a run: train or held_out.")] = "held_out",
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
