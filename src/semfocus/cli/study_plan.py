@@ -13,6 +13,7 @@ from semfocus.cli.json_output import print_json
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
+    from semfocus.studies.probe_plan import Probing
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def print_plan(
     threads: int,
     workers: int,
     two_stages: bool,
+    probing: "Probing | None",
     as_json: bool,
 ) -> None:
     """The groups on standard output, and the time they would take."""
@@ -76,7 +78,13 @@ def print_plan(
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
     ended = sum(group.ended for group in groups)
     if as_json:
-        found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers}
+        found: dict[str, Any] = {
+            "runs": len(specs),
+            "ended": ended,
+            "workers": workers,
+            "seconds": left / workers,
+        }
+        found["probes"] = None if probing is None else str(probing)
         print_json(found | {"groups": [asdict(group) for group in groups]})
         return
     for heading, members in groupby(groups, key=_heading):
@@ -90,6 +98,8 @@ def print_plan(
         f"About {duration(left / workers)} with {workers} at once: an estimate from a few steps of each kind of run, "
         "to the epoch limit; a run that stops at a target ends sooner."
     )
+    if probing is not None:
+        typer.echo(f"Then it is measured inside the models ({probing}), some seconds a run beside that.")
     if two_stages:
         typer.echo("A second stage follows, whose runs depend on the results of these.")
 
