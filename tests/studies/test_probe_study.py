@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from studies.minis import mini_study
 
 from semfocus.runs import Store
 from semfocus.studies import run_study
@@ -11,6 +10,7 @@ from semfocus.studies.kinds import as_line, from_line
 from semfocus.studies.probe_job import Look, is_measured, probing_of
 from semfocus.studies.probe_plan import Probing
 from semfocus.studies.probe_study import probe_study
+from studies.minis import mini_study
 
 PROBING = Probing(epochs=("0", "last"), samples=5, patterns=("top_k(2)", "banded(2)"))
 

@@ -44,7 +44,10 @@ def perform_look(look: Look, tell: Tell) -> None:
 
 def probing_of(values: dict[str, Any]) -> Probing:
     """As it was before it travelled as JSON, which has no tuples."""
-    return Probing(**{key: tuple(each) if isinstance(each, list) else each for key, each in values.items()})
+    read: dict[str, Any] = {
+        key: tuple(each) if isinstance(each, list) else each for key, each in values.items()
+    }
+    return Probing(**read)
 
 
 def measure_all(directory: RunDirectory, probing: Probing, device: str = "auto", threads: int = 1) -> None:

@@ -11,8 +11,8 @@ from semfocus.probes import QUANTITIES
 from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.runs.record import Record
 from semfocus.studies.along_training import is_probed
-from semfocus.studies.measuring import ALONG_TRAINING, FEW, PARTS, Part, Row, measure
-from semfocus.studies.probe_plan import SAMPLES
+from semfocus.studies.measuring import ALONG_TRAINING, FEW, PARTS, Row, measure
+from semfocus.studies.probe_plan import SAMPLES, Part
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.replay import chosen_epoch, model_at, readable_record, replayed
 from semfocus.training.runner import dataset_of
