@@ -34,6 +34,8 @@ def test_smaller_ratios_with_larger_speedups_are_a_correlation_of_minus_one() ->
     same = next(test for test in tests if test.same_scores and test.when == "end")
     assert same.correlation.value == 1.0, "planted the other way round"
     assert {point.null for point in same.points} == {0.25}
+    assert sorted(point.share for point in same.points) == pytest.approx([1 - each for each in RATIOS[::-1]])
+    assert {point.null for point in own.points} == {None}, "noise is put under the same scores alone"
 
 
 def test_a_planted_contradiction_turns_the_sign() -> None:

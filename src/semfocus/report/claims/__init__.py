@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.report.claims import convergence, explanations, generalisation, limits, robust, sharpness
+from semfocus.report.claims import (
+    breaking,
+    convergence,
+    explanations,
+    generalisation,
+    limits,
+    ordering,
+    robust,
+    sharpness,
+)
 from semfocus.report.claims.claim import Claim, Judged
 
 if TYPE_CHECKING:
@@ -16,6 +25,8 @@ CLAIMS: tuple[Claim, ...] = (
     *limits.CLAIMS,
     *sharpness.CLAIMS,
     *explanations.CLAIMS,
+    *breaking.CLAIMS,
+    *ordering.CLAIMS,
 )
 
 __all__ = ["CLAIMS", "Claim", "Judged", "judge_all"]

@@ -47,7 +47,15 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
             ),
             Table(
                 "Every task",
-                ["attention", "source", "task", "ratio of dispersions by seed", "of noise", "speedup"],
+                [
+                    "attention",
+                    "source",
+                    "task",
+                    "ratio of dispersions by seed",
+                    "share left, mean",
+                    "of noise",
+                    "speedup",
+                ],
                 _cells(tests),
             ),
         ],
@@ -98,10 +106,14 @@ def _smaller(test: RatioTest) -> str:
 
 
 def _than_noise(test: RatioTest) -> str:
-    noise = [(point.ratio, point.null) for point in test.points if point.null is not None]
-    if not test.same_scores or not noise:
+    noise = [
+        (point.share, point.null)
+        for point in test.points
+        if point.share is not None and point.null is not None
+    ]
+    if not noise:
         return ""
-    return f" (smaller than the pattern leaves of noise on {sum(ratio < null for ratio, null in noise)})"
+    return f" (it leaves a smaller share than it leaves of noise on {sum(share < null for share, null in noise)})"
 
 
 def _correlations(tests: Sequence[RatioTest]) -> list[list[str]]:
@@ -123,7 +135,8 @@ def _cells(tests: Sequence[RatioTest]) -> list[list[str]]:
             f"{_where(test)}, {_WHEN[test.when]}",
             point.task,
             ", ".join(f"{each:.2f}" for each in point.ratios.values()),
-            shown(point.null if test.same_scores else None, ".2f"),
+            shown(point.share, ".2f"),
+            shown(point.null, ".2f"),
             speedup_text(point.speedup),
         ]
         for test in tests

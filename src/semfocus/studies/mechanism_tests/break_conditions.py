@@ -27,6 +27,7 @@ class TaskVerdict:
     task: str
     verdict: Verdict
     numbers: str
+    num_seeds: int
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _dispersion(task: LookedTask, label: str) -> TaskVerdict | None:
     if not ratios:
         return None
     verdict = _decided(ratios, lambda each: each >= NOT_BELOW, lambda each: each <= CLEARLY_BELOW)
-    return TaskVerdict(task.task, verdict, f"{label} over full {_listed(ratios)}")
+    return TaskVerdict(task.task, verdict, f"{label} over full {_listed(ratios)}", len(ratios))
 
 
 def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
@@ -115,7 +116,7 @@ def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
     numbers = (
         f"{label} minus full: training {_listed(train, '+.1%')}, held-out {_listed(held_out, '+.1%')}{decide}"
     )
-    return TaskVerdict(task.task, verdict, numbers)
+    return TaskVerdict(task.task, verdict, numbers, len(lost))
 
 
 def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
@@ -127,7 +128,7 @@ def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
     if not shares:
         return None
     verdict = _decided(shares, lambda each: each < STAYS, lambda each: each >= STAYS)
-    return TaskVerdict(task.task, verdict, f"{label} keeps {_listed(shares, '.1%')}")
+    return TaskVerdict(task.task, verdict, f"{label} keeps {_listed(shares, '.1%')}", len(shares))
 
 
 def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> Verdict:

@@ -18,7 +18,9 @@ class RatioPoint:
     task: str
     ratios: dict[int, float]
     speedup: Speedup
-    #: what scores without structure would give, where the pattern was put on the scores of full attention
+    #: where the pattern was put on the scores of full attention: the mean over queries of the share of the dispersion
+    #: that it leaves, and the same for noise
+    share: float | None
     null: float | None
 
     @property
@@ -97,7 +99,10 @@ def _point(task: LookedTask, label: str, when: When, same_scores: bool) -> Ratio
     speedup = paired_speedup(base.times, arm.times)
     if not speedup.pairs:
         return None
-    null = middle(
-        run.value("dispersion_ratio", when, "null", pattern=label) for run in task.of("full").values()
+    share, null = (
+        middle(run.value("dispersion_ratio", when, at, pattern=label) for run in task.of("full").values())
+        if same_scores
+        else None
+        for at in ("mean", "null")
     )
-    return RatioPoint(task.task, ratios, speedup, null)
+    return RatioPoint(task.task, ratios, speedup, share, null)
