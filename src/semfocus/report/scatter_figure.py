@@ -29,12 +29,16 @@ class Dot:
 
 @dataclass(frozen=True)
 class Axis:
-    """What stands beside an axis, whether it must be logarithmic, and a value that means something."""
+    """What stands beside an axis, how it is divided, and a value that means something.
+
+    Without `logarithmic` it begins at 0, unless it is `zoomed` to the values that there are.
+    """
 
     title: str
     logarithmic: bool = False
     mark: float | None = None
     mark_label: str = ""
+    zoomed: bool = False
 
 
 def scatter_figure(title: str, dots: Sequence[Dot], across: Axis, upwards: Axis) -> Markup | None:
@@ -61,6 +65,9 @@ def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Lin
     shown = [*values, *([] if axis.mark is None else [axis.mark])]
     if axis.logarithmic:
         return Logarithmic(min(shown) / 1.3, max(shown) * 1.3, start, end)
+    if axis.zoomed:
+        room = 0.06 * (max(shown) - min(shown)) or 0.01
+        return Linear(min(shown) - room, max(shown) + room, start, end)
     return value_axis(shown, start, end)
 
 

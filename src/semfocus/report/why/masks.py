@@ -6,9 +6,10 @@ from markupsafe import Markup
 
 from semfocus.report.palette import Ink
 from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
-from semfocus.report.why.block import TIMES_LABEL, Block, Table, arms_in, correlation_text
+from semfocus.report.why.block import Block, Table, arms_in, correlation_text
 from semfocus.studies.mechanism_tests.looked import LookedTask
 from semfocus.studies.mechanism_tests.masks import MaskTest, kept, mask_tests
+from semfocus.studies.statistics.rank import RankCorrelation
 
 _WHEN = {"start": "untrained", "end": "trained"}
 
@@ -26,11 +27,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
         "upwards, more epochs to the target (a triangle: not by the last one). If separation helps, the rank correlation is near -1. It is computed over k within one task, seed and temperature, and over "
         "temperatures within one task, seed and k.",
         figures,
-        [
-            _sentence(test)
-            for test in tests
-            if test.over_k.value is not None or test.over_temperature.value is not None
-        ],
+        [_sentence(test) for test in tests if test.when == "end"],
         "k changes the separation and the expressivity together: an order over k alone does not tell which of them matters. A larger temperature scales the separation by itself; the share of kept keys that stay is not scaled.",
         [
             Table(
@@ -45,6 +42,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
                     ]
                     for test in tests
                 ],
+                is_open=True,
             )
         ],
         [(label, ink) for label, ink in arms_in(tasks, inks) if label in labels],
@@ -63,12 +61,19 @@ def _figure(test: MaskTest, inks: Mapping[str, Ink]) -> Markup | None:
         )
         for run, value in test.points
     ]
-    across = Axis(_WHEN[test.when], logarithmic=test.quantity != "mask_agreement_0.01")
-    return scatter_figure(test.words, dots, across, Axis(TIMES_LABEL, logarithmic=True))
+    is_share = test.quantity == "mask_agreement_0.01"
+    across = Axis(_WHEN[test.when], logarithmic=not is_share, zoomed=is_share)
+    return scatter_figure(test.words, dots, across, Axis("epochs", logarithmic=True))
 
 
 def _sentence(test: MaskTest) -> str:
     return (
-        f"{test.words.capitalize()}, {_WHEN[test.when]}: over k {correlation_text(test.over_k, 'groups')}; "
-        f"over temperature {correlation_text(test.over_temperature, 'groups')}."
+        f"{test.words[0].upper()}{test.words[1:]}, {_WHEN[test.when]}, and epochs to target: rank correlation over k {_short(test.over_k)}, "
+        f"over temperature {_short(test.over_temperature)}."
     )
+
+
+def _short(found: RankCorrelation) -> str:
+    if found.value is None:
+        return "unknown"
+    return f"{found.value:+.2f}" + ("" if found.low is None else f" ({found.low:+.2f} to {found.high:+.2f})")

@@ -9,7 +9,7 @@ from semfocus.report.scales import Linear, Logarithmic
 from semfocus.report.spread import spread
 from semfocus.report.svg import Drawing, number, path
 from semfocus.report.texts import shortened
-from semfocus.report.value_axis import tick_text, value_axis
+from semfocus.report.value_axis import tick_text
 
 WIDTH, HEIGHT = 380.0, 262.0
 _TOP, _BOTTOM, _LEFT, _RIGHT = 26.0, 36.0, 42.0, 104.0
@@ -33,10 +33,11 @@ def sweep_figure(title: str, lines: Mapping[str, Sequence[Place]], logarithmic: 
     sizes = sorted({each.k for own in there.values() for each in own})
     if not values:
         return None
+    room = 0.06 * (max(values) - min(values)) or 0.01
     y: Linear | Logarithmic = (
         Logarithmic(min(values) / 1.3, max(values) * 1.3, HEIGHT - _BOTTOM, _TOP)
         if logarithmic
-        else value_axis(values, HEIGHT - _BOTTOM, _TOP)
+        else Linear(min(values) - room, max(values) + room, HEIGHT - _BOTTOM, _TOP)
     )
     x = Logarithmic(min(sizes) / 1.05, max(sizes) * 1.05 + 0.1, _LEFT, WIDTH - _RIGHT)
     drawing = Drawing(WIDTH, HEIGHT, title, "scatter")

@@ -8,6 +8,7 @@ from semfocus.report.curve_figure import along_figure
 from semfocus.report.palette import Ink
 from semfocus.report.sampling import Sampled, with_quartiles
 from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
+from semfocus.report.texts import shortened
 from semfocus.report.why.block import TIMES_LABEL, Block, Table, arms_in, correlation_text, shown
 from semfocus.report.why.correlation_figure import correlation_figure
 from semfocus.studies.mechanism_tests.looked import LookedTask, middle, number_of
@@ -17,6 +18,14 @@ from semfocus.studies.mechanism_tests.yardsticks import YARDSTICKS, Yardstick, y
 _FEWEST_ARMS = 3
 #: tasks whose quantities are drawn along training
 _MOST_ALONG = 2
+#: as the title of a panel has room for them
+_SHORT = {
+    "effective_keys": "effective keys",
+    "dispersion": "dispersion",
+    "gradient_norm_query_key": "gradient of q, k",
+    "gradient_norm_value_out": "gradient of v, out",
+    "lambda_w_local": "local constant",
+}
 
 
 def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
@@ -121,11 +130,15 @@ def _along(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[Markup]
     chosen = [task for num, task in sorted(there, key=lambda each: -each[0]) if num][:_MOST_ALONG]
     figures = []
     for task in chosen:
-        for quantity, words in YARDSTICKS.items():
+        for quantity in YARDSTICKS:
             arms = {
                 label: line for label in task.labels if (line := _line(task, label, quantity)) is not None
             }
-            figure = along_figure(f"{task.task}: {words}", arms, inks) if arms else None
+            figure = (
+                along_figure(f"{shortened(task.task, 22)}: {_SHORT[quantity]}", arms, inks, "seeds")
+                if arms
+                else None
+            )
             figures += [figure] if figure is not None else []
     return figures
 

@@ -9,9 +9,9 @@ from semfocus.studies.statistics.rank import RankCorrelation, Ranked, rank_corre
 
 #: quantity -> (words, which number of it)
 MASKS = {
-    "mask_agreement_0.01": ("kept keys that stay kept under 1 % noise", "mean"),
+    "mask_agreement_0.01": ("kept keys that stay (1 % noise)", "mean"),
     "separation": ("separation (median)", "50"),
-    "separation_ratio": ("separation / dispersion of all scores (median)", "50"),
+    "separation_ratio": ("separation / dispersion (median)", "50"),
 }
 _TOP_K = re.compile(r"top_k\((\d+)\)")
 

@@ -12,7 +12,7 @@ YARDSTICKS = {
     "dispersion": "dispersion of the scores",
     "gradient_norm_query_key": "gradient norm of query and key weights",
     "gradient_norm_value_out": "gradient norm of value and output weights",
-    "lambda_w_local": "local Lipschitz constant in the score weights",
+    "lambda_w_local": "local Lipschitz constant in W",
 }
 FIXED = "input-agnostic"
 
