@@ -304,6 +304,52 @@ def test_a_run_that_cannot_be_evaluated_does_not_hide_the_others() -> None:
     assert "seed 2 has no accuracies" in found["length_errors"][0]
 
 
+def test_a_study_that_measures_inside_its_models_ends_with_the_section_why() -> None:
+    options = (
+        "dispersion_small",
+        "--patterns",
+        "full x1; full x10; top_k(5)",
+        "--seeds",
+        "1",
+        "--executor",
+        "serial",
+    )
+    first = invoke(*options)
+    assert first.exit_code == 0, first.stderr
+    assert "measured inside 3/3" in first.stderr
+    page = Path("runs/dispersion_small.html").read_text()
+    assert 'id="why"' in page
+    assert "Does a pattern that shrinks the dispersion more learn faster?" in page
+    kept = {path: path.read_bytes() for path in Path("runs").glob("*/probes.json")}
+    assert len(kept) == 3
+
+    again = invoke(*options)
+    assert "measured inside" not in again.stderr, "what is known is not measured again"
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_run_that_cannot_be_measured_inside_is_told_and_exits_with_3() -> None:
+    options = ("dispersion_small", "--patterns", "full x1", "--seeds", "1", *SERIAL)
+    (record,) = printed(*options)["records"]
+    Path("runs", record["run"], "probes.json").write_text("{")
+    result = invoke(*options)
+    assert result.exit_code == 3
+    assert "could not be measured inside" in result.stdout
+    assert "probes.json is damaged" in result.stdout
+    found = read_json(invoke(*options, "--json").stdout)
+    assert "damaged" in found["probe_errors"][0]
+
+
+def test_a_plan_and_a_list_tell_what_will_be_measured() -> None:
+    text = invoke("sharpness", "--dry-run").stdout
+    assert (
+        "measured inside the models (untrained and last, every 20 epochs: 256 sequences of held_out data)"
+        in text
+    )
+    assert printed("quick", "--dry-run")["probes"] is None
+    assert "top_k(5)" in printed("dispersion", "--dry-run")["probes"]
+
+
 def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:
     monkeypatch.undo()
     all_entries = entries()

@@ -72,14 +72,17 @@ def explains_where() -> Iterator[None]:
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
-    """The records, with their evaluations at other lengths and their twins, and plans of a study, or all."""
+    """The records, with all that was measured of them later, and plans of a study, or all."""
     from semfocus.notation import did_you_mean
+    from semfocus.report.inside import with_probes
     from semfocus.report.lengths import with_evaluations
     from semfocus.report.twins import with_twins
     from semfocus.runs.plan import read_plans
 
     plans = read_plans(opened)
-    records = with_twins(opened, with_evaluations(opened, opened.records()))
+    records = opened.records()
+    for add in (with_evaluations, with_twins, with_probes):
+        records = add(opened, records)
     if not records:
         raise ValueError(f"there are no runs in {opened.path} (say --store DIR, or run a study first)")
     if study is None:

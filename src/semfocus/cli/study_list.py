@@ -25,6 +25,8 @@ class Entry:
     runs: int
     hours: float
     question: str
+    #: what is measured inside the models after training
+    probes: str | None = None
 
 
 def entries() -> list[Entry]:
@@ -42,7 +44,8 @@ def entries() -> list[Entry]:
             specs = [*specs, *source.next_stage(empty)]
         hours = sum(rough_seconds(spec) for spec in specs) / 3600 / CORES
         tasks = list(dict.fromkeys(spec.task for spec in specs))
-        found.append(Entry(name, recipe.FIGURE, tasks, len(specs), hours, recipe.QUESTION))
+        probes = None if source.probing is None else str(source.probing)
+        found.append(Entry(name, recipe.FIGURE, tasks, len(specs), hours, recipe.QUESTION, probes))
     return found
 
 
@@ -57,7 +60,7 @@ def print_list(as_json: bool) -> None:
             f"{entry.name:<24} {entry.runs:>5} runs  {hours_text(entry.hours):>8}  {_tasks(entry.tasks)}"
         )
         typer.echo(f"    {entry.question}")
-        typer.echo(f"    {entry.figure}")
+        typer.echo(f"    {entry.figure}{'; measures inside the models' if entry.probes else ''}")
     typer.echo(EPILOGUE)
 
 

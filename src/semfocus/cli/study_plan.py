@@ -13,6 +13,7 @@ from semfocus.cli.json_output import print_json
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
+    from semfocus.studies.probe_plan import Probing
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def print_plan(
     threads: int,
     workers: int,
     two_stages: bool,
+    probing: "Probing | None",
     as_json: bool,
 ) -> None:
     """The groups on standard output, and the time they would take."""
@@ -75,8 +77,14 @@ def print_plan(
     to_start = loading if left else 0.0
     ended = sum(group.ended for group in groups)
     if as_json:
-        found = {"runs": len(specs), "ended": ended, "workers": workers, "seconds": left / workers + to_start}
-        found["seconds_to_start"] = to_start
+        found: dict[str, Any] = {
+            "runs": len(specs),
+            "ended": ended,
+            "workers": workers,
+            "seconds": left / workers + to_start,
+            "seconds_to_start": to_start,
+            "probes": None if probing is None else str(probing),
+        }
         print_json(found | {"groups": [asdict(group) for group in groups]})
         return
     by_heading: dict[str, list[Group]] = {}
@@ -93,6 +101,8 @@ def print_plan(
         f"About {duration(left / workers + to_start)} with {workers} at once, {duration(to_start)} of it to start: an estimate "
         "from a few steps of each kind of run, to the epoch limit; a run that stops at a target ends sooner."
     )
+    if probing is not None:
+        typer.echo(f"Then it is measured inside the models ({probing}), some seconds a run beside that.")
     if two_stages:
         typer.echo("A second stage follows, whose runs depend on the results of these.")
 

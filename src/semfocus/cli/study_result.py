@@ -28,6 +28,7 @@ def show_result(
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
     from semfocus.cli.study_lengths import Lengths, evaluated_lengths
+    from semfocus.cli.study_probes import probed_runs
     from semfocus.cli.study_twins import Measured, measured_twins
     from semfocus.studies.analysis import analyse
 
@@ -37,9 +38,10 @@ def show_result(
         _print_summaries(console, result, summaries)
     lengths = evaluated_lengths(result, execution) if result.source.evaluates_lengths else Lengths()
     twins = measured_twins(result, execution) if result.source.measures_twins else Measured()
+    unprobed = probed_runs(result, execution)
     page = None if no_report else _write_report(result, execution, report or _usual_place(result, execution))
     if console is not None:
-        _print_rest(console, result, execution, lengths, twins, page)
+        _print_rest(console, result, execution, lengths, twins, unprobed, page)
     else:
         print_json(
             {
@@ -53,10 +55,11 @@ def show_result(
                 "length_errors": lengths.errors,
                 "twins": twins.twins,
                 "twin_errors": twins.errors,
+                "probe_errors": unprobed,
                 "records": result.records,
             }
         )
-    return len(_unsuccessful(result)) + len(lengths.errors) + len(twins.errors)
+    return len(_unsuccessful(result)) + len(lengths.errors) + len(twins.errors) + len(unprobed)
 
 
 def _console() -> "Console":
@@ -83,6 +86,7 @@ def _print_rest(
     execution: "Execution",
     lengths: "Lengths",
     twins: "Measured",
+    unprobed: list[str],
     page: Path | None,
 ) -> None:
     from semfocus.cli.study_lengths import print_lengths
@@ -93,7 +97,7 @@ def _print_rest(
     print_twins(console, result, twins)
     keys = varying_keys(spec.model_dump(mode="json") for spec in result.specs)
     failures = [failure_line(record, execution.store, keys) for record in _unsuccessful(result)]
-    for line in [*failures, *lengths.errors, *twins.errors]:
+    for line in [*failures, *lengths.errors, *twins.errors, *unprobed]:
         console.print(line, markup=False, style="red", soft_wrap=True)
     if page is not None:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
@@ -135,11 +139,13 @@ def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
 
 def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:
     from semfocus.report import write_report
+    from semfocus.report.inside import with_probes
     from semfocus.report.lengths import with_evaluations
     from semfocus.report.twins import with_twins
 
+    records = with_twins(execution.store, with_evaluations(execution.store, result.records))
     return write_report(
-        with_twins(execution.store, with_evaluations(execution.store, result.records)),
+        with_probes(execution.store, records),
         path,
         plans=result.plans,
         title=result.source.question,

@@ -100,6 +100,11 @@ def _planned(
     return plan
 
 
+def _every(source: "Source") -> int | None:
+    """Measuring while a run trains is cheap; afterwards it means to train it again."""
+    return None if source.probing is None else source.probing.every
+
+
 def _run(source: "Source", specs: "list[RunSpec]", execution: Execution) -> "list[Record]":
     from semfocus.cli.live_table import study_watcher
     from semfocus.studies import run_study
@@ -115,5 +120,5 @@ def _run(source: "Source", specs: "list[RunSpec]", execution: Execution) -> "lis
             watcher=watcher,
             recipe_file=source.file if any(spec.recipe for spec in specs) else None,
             log=execution.log,  # type: ignore[arg-type]
-            probe_every=execution.probe_every,
+            probe_every=execution.probe_every or _every(source),
         )

@@ -12,9 +12,11 @@ from semfocus.recipes import (
     decay,
     depth,
     dispersion,
+    dispersion_small,
     heads,
     k_sweep,
     k_sweep_marked_majority,
+    k_sweep_small,
     landscape,
     learning_rate,
     length,
@@ -33,7 +35,10 @@ from semfocus.runs import RunSpec
 
 
 class Recipe(Protocol):
-    """A module, or anything with these names. It may also have `next_stage(records)`, see tuned.py."""
+    """A module, or anything with these names.
+
+    It may also have `next_stage(records)`, see tuned.py, and `PROBES`, what is measured after training, see dispersion.py.
+    """
 
     @property
     def QUESTION(self) -> str: ...
@@ -60,9 +65,11 @@ RECIPES: Mapping[str, Recipe] = {
     "adam_short": OnEvenPairs(adam.QUESTION, adam.specs),
     "landscape": landscape,
     "dispersion": dispersion,
+    "dispersion_small": dispersion_small,
     "controls": controls,
     "k_sweep": k_sweep,
     "k_sweep_marked_majority": k_sweep_marked_majority,
+    "k_sweep_small": k_sweep_small,
     "temperature": temperature,
     "sharpness": sharpness,
     "sharpness_paper": sharpness_paper,

@@ -1,15 +1,17 @@
-"""dispersion: the trained models whose scores `semfocus probe` will measure."""
+"""dispersion: the scores that the softmax sees, in every trained model and under other patterns on the same scores."""
 
-from semfocus.recipes.arms import FEW_ARMS, compare
+from semfocus.recipes.arms import compare
 from semfocus.runs import RunSpec
-from semfocus.runs.paper_settings import PAPER_SEEDS
+from semfocus.runs.paper_settings import PAPER_SEEDS, PAPER_TASKS
+from semfocus.studies.probe_plan import Probing
 
-QUESTION = "Does top-k attention see less dispersed scores? (trains the models; `semfocus probe` measures)"
-FIGURE = "table 6 (proceedings)"
+QUESTION = "Does top-k attention see less dispersed scores, and does it learn faster where it does?"
+FIGURE = "table 6 (proceedings), for all tasks"
 
-TASKS = ("even_pairs", "missing_duplicate", "parity", "listops")
+ARMS = ("full", "full x4", "full x10", "banded(5)", "block_local(5)", "top_k(5)")
+PROBES = Probing(epochs=("0", "last"), patterns=("top_k(5)", "banded(5)", "block_local(5)"))
 
 
 def specs() -> list[RunSpec]:
-    """The four tasks of the table, three seeds; the runs are among those of `curves`."""
-    return [spec for task in TASKS for spec in compare({"task": task}, FEW_ARMS, PAPER_SEEDS[:3])]
+    """All tasks, three seeds; the runs are among those of `curves`."""
+    return [spec for task in PAPER_TASKS for spec in compare({"task": task}, ARMS, PAPER_SEEDS[:3])]

@@ -3,9 +3,12 @@
 from semfocus.recipes.arms import compare
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import SHORT_TASKS
+from semfocus.studies.probe_plan import Probing
 
 QUESTION = "How few keys are enough, and at how many does top-k become full attention?"
 FIGURE = "ours: expressivity against stability"
+
+PROBES = Probing(epochs=("0", "last"))
 
 SIZES = (1, 3, 5, 9, 15, 25, 39, 40)
 ARMS = ("full", *(f"top_k({k})" for k in SIZES))

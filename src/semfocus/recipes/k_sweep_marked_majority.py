@@ -1,8 +1,10 @@
 """k_sweep_marked_majority: k kept keys against m tokens that the label needs."""
 
 from semfocus.recipes.arms import compare
-from semfocus.recipes.k_sweep import ARMS
+from semfocus.recipes.k_sweep import ARMS, PROBES
 from semfocus.runs import RunSpec
+
+__all__ = ["FIGURE", "PROBES", "QUESTION", "specs"]
 
 QUESTION = "Does top-k attention stop helping when the label needs more than k dispersed tokens?"
 FIGURE = "ours: expressivity against stability"

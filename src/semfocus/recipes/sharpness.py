@@ -5,9 +5,12 @@ from semfocus.recipes.arms import compare
 from semfocus.recipes.temperature import TASKS
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
+from semfocus.studies.probe_plan import Probing
 
 QUESTION = "Sparsity or sharpness: which part of sharper scores makes full attention learn faster?"
 FIGURE = "ours: sparsity or sharpness, with controls, scaled down"
+
+PROBES = Probing(epochs=("0", "last"), every=20)
 
 ARMS = (
     "full",

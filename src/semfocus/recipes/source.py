@@ -16,6 +16,7 @@ from semfocus.runs.recipe_file import defines_classes, place_in
 from semfocus.runs.record import Record
 from semfocus.settings import explain
 from semfocus.studies.grid import refuse_repeats
+from semfocus.studies.probe_plan import Probing
 from semfocus.studies.selection import changed
 
 
@@ -53,6 +54,14 @@ class Source:
     @property
     def measures_twins(self) -> bool:
         return bool(getattr(self.recipe, "TWINS", False))
+
+    @property
+    def probing(self) -> Probing | None:
+        """What the study measures inside its models after training."""
+        found = getattr(self.recipe, "PROBES", None)
+        if found is not None and not isinstance(found, Probing):
+            raise ValueError(f"PROBES of {self.name} must be a Probing, got {found!r:.80}")
+        return found
 
     def specs(self) -> list[RunSpec]:
         """The recipe's own list, made sure to be one."""

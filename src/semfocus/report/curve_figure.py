@@ -42,9 +42,12 @@ def length_figure(title: str, table: LengthTable, inks: Mapping[str, Ink]) -> Ma
 
 
 def along_figure(
-    title: str, arms: Mapping[str, tuple[Sequence[int], Sampled]], inks: Mapping[str, Ink]
+    title: str,
+    arms: Mapping[str, tuple[Sequence[int], Sampled]],
+    inks: Mapping[str, Ink],
+    members: str = "layers",
 ) -> Markup | None:
-    """The panel of a quantity along training: each arm on epochs of its own, its layers as thin lines."""
+    """The panel of a quantity along training: each arm on epochs of its own, its layers or seeds as thin lines."""
     values = [value for _, arm in arms.values() for _, row in arm.seeds for value in row if value is not None]
     if not values:
         return None
@@ -55,7 +58,7 @@ def along_figure(
         low=0.0,
         right=94.0 if len(arms) <= MOST_LABELS else 12.0,
         values=value_axis(values, HEIGHT - BOTTOM, TOP),
-        members="layers",
+        members=members,
     )
     for label, (epochs, arm) in reversed(list(arms.items())):
         _draw(panel, label, arm, epochs, inks[label])

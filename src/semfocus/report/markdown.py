@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from semfocus.durable import write_durably
 from semfocus.report.claims import counted, judge_all
 from semfocus.report.lengths import length_table
-from semfocus.report.overview import headline, how_judged, primary, scores
+from semfocus.report.overview import arm_groups, headline, how_judged, primary, scores
+from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns, study_commands
 from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.texts import shortened, visible
+from semfocus.report.why import Why, why_sections
 from semfocus.report.wording import TITLE, runs_text, setting_of
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def report_text(
     parts += [f"This text: {_code(f'{report_command(known, plans)} --format markdown')}"] if known else []
     for summary in summaries:
         parts += _comparison(summary, plans, len(main) > 1)
+    for why in why_sections(summaries, inks(arm_groups(summaries))):
+        parts += _why(why)
     parts += ["## Claims", _claims(summaries)]
     troubled = [record for record in known if record.get("state") != "done"]
     if troubled:
@@ -117,6 +121,17 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
     return "\n".join(
         f"| {' | '.join(cell if cell == '---' else plain(cell) for cell in line)} |" for line in lines
     )
+
+
+def _why(why: Why) -> list[str]:
+    parts = [f"## Why? ({plain(why.size)}: {why.num_runs} runs looked into)"]
+    for block in why.blocks:
+        parts += [f"### {plain(block.question)}", plain(block.how)]
+        parts += ["\n".join(f"- {plain(line)}" for line in block.says)]
+        parts += [f"What this does not say: {plain(block.says_not)}"]
+        for table in block.tables:
+            parts += [f"{plain(table.caption)}:", rows_as_markdown(table.columns, table.rows)]
+    return parts
 
 
 def _claims(summaries: Sequence["TaskSummary"]) -> str:

@@ -25,6 +25,7 @@ from semfocus.report.robustness import sweep_lines, sweeps
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import listed
 from semfocus.report.views import comparison_view
+from semfocus.report.why import why_sections
 from semfocus.report.wording import TITLE, UNKNOWN, runs_text
 from semfocus.studies.arms import arm_of
 from semfocus.studies.tables import EXPLANATION
@@ -99,6 +100,7 @@ def report_page(
                 for sweep in sweeps(summaries)
                 if any(arm.speedup for _, each in sweep.steps for arm in each.arms)
             ],
+            why=why_sections(summaries, chosen),
             claims=sorted(judged, key=lambda claim: claim.verdict == "undecided"),
             claims_counted=counted(judged),
             claim_settings=list(dict.fromkeys(setting for claim in judged for setting in claim.settings)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.report.sampling import Record, Values
 from semfocus.studies.arms import BASELINE
+from semfocus.studies.stability_inputs import stability_guide
 from semfocus.studies.wording import number, seeds
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ COLUMNS = (
     "largest gradient",
     "largest change of a loss / distance",
     "largest change of a gradient / distance",
+    "stability bound / largest loss: a guide",
 )
 #: as a terminal has room for them
-SHORT_COLUMNS = ("distance", "/ norm", "loss change", "gradient", "loss / dist.", "grad. / dist.")
+SHORT_COLUMNS = ("distance", "/ norm", "loss change", "gradient", "loss / dist.", "grad. / dist.", "bound")
 
 
 def with_twins(store: "Store", records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -121,6 +123,7 @@ def _cells(pairs: Sequence[Mapping[str, Any]], spread: bool) -> list[str]:
         [each.get(key) for each in pairs]
         for key in ("largest_gradient", "largest_loss_ratio", "largest_gradient_ratio")
     ]
+    columns.append([stability_guide(each) for each in pairs])
     return [_middle(values, spread) for values in columns]
 
 

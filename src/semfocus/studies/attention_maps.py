@@ -6,7 +6,8 @@ import torch
 
 from semfocus.mechanisms import AttentionTrace, capture
 from semfocus.randomness import stream
-from semfocus.studies.measuring import Part, relevant_of
+from semfocus.studies.measuring import relevant_of
+from semfocus.studies.probe_plan import Part
 from semfocus.tasks import FileTask, Samples
 from semfocus.training.runner import dataset_of
 from semfocus.training.trained_run import TrainedRun

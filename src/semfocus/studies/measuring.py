@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -11,10 +11,10 @@ from semfocus.mechanisms import Pattern
 from semfocus.model import Classifier
 from semfocus.probes import probe_rows
 from semfocus.runs import RunSpec
+from semfocus.studies.probe_plan import Part
 from semfocus.tasks import Dataset, Samples
 
 Row = dict[str, Any]
-Part = Literal["train", "held_out"]
 PARTS: tuple[Part, ...] = ("train", "held_out")
 
 #: few enough to be measured often and kept in the journal

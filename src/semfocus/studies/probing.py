@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from semfocus.mechanisms import Pattern, parse_pattern
@@ -10,14 +11,13 @@ from semfocus.probes import QUANTITIES
 from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.runs.record import Record
 from semfocus.studies.along_training import is_probed
-from semfocus.studies.measuring import ALONG_TRAINING, FEW, PARTS, Part, Row, measure
+from semfocus.studies.measuring import ALONG_TRAINING, FEW, PARTS, Row, measure
+from semfocus.studies.probe_plan import SAMPLES, Part
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.replay import chosen_epoch, model_at, readable_record, replayed
 from semfocus.training.runner import dataset_of
 from semfocus.training.trained_run import TrainedRun
 
-#: sequences of each part that are looked at by default
-SAMPLES = 256
 #: seconds to wait for another process that adds its own rows
 _PATIENCE = 10.0
 #: which rows are about the same thing: of these, the newest are kept
@@ -41,36 +41,79 @@ def probe_run(
     `semfocus.probes.probe_rows` with `epoch`, `data`, `samples`, and `problems` where the state may not be the run's own.
     """
     directory = _directory(run, store)
-    record = readable_record(directory)
-    wanted = chosen_epoch(record, epoch)
-    parts = (data,) if isinstance(data, str) else tuple(data)
-    spec = RunSpec(**directory.spec())
-    read = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
-    others = list(dict.fromkeys(each for each in read if str(each) != spec.pattern))  # its own is no other
-    label = _label("all", list(QUANTITIES))
-    sizes = {part: min(samples, _size(spec, record, part)) for part in parts}
+    want = _Wanted.of(directory, epoch, data, samples, patterns)
     kept = directory.probes()
-    missing = {
-        part: [each for each in others if not _find(kept, label, wanted, part, sizes[part], str(each))]
-        for part in parts
-    }
-    own_missing = [part for part in parts if not _find(kept, label, wanted, part, sizes[part], None)]
-    if own_missing or any(missing.values()):
+    missing = want.missing(kept)
+    if missing:
         with limited_threads(threads):
-            trained = model_at(directory, wanted, None if device is None else resolve_device(device))
-            drawn = dataset_of(spec)
+            trained = model_at(directory, want.epoch, None if device is None else resolve_device(device))
+            drawn = dataset_of(want.spec)
             new: list[Row] = []
-            for part in parts:
-                if part in own_missing or missing[part]:
-                    found = measure(trained.model, spec, drawn, part, samples=samples, patterns=missing[part])
-                    new += _labelled(found, label, trained)
+            for part, others in missing.items():
+                found = measure(trained.model, want.spec, drawn, part, samples=samples, patterns=others)
+                new += _labelled(found, want.label, trained)
         kept = _add(directory, new)
     return [
         row
-        for part in parts
-        for pattern in (None, *map(str, others))
-        for row in _find(kept, label, wanted, part, sizes[part], pattern)
+        for part in want.sizes
+        for pattern in (None, *map(str, want.others))
+        for row in want.find(kept, part, pattern)
     ]
+
+
+def is_known(
+    directory: RunDirectory,
+    *,
+    epoch: int | str,
+    data: Part | Sequence[Part],
+    samples: int,
+    patterns: Sequence[Pattern | str] = (),
+) -> bool:
+    """Whether `probe_run` would only read."""
+    return not _Wanted.of(directory, epoch, data, samples, patterns).missing(directory.probes())
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which rows of a run are asked for."""
+
+    spec: RunSpec
+    epoch: int
+    label: str
+    others: list[Pattern]
+    #: how many sequences of each part there are to look at
+    sizes: dict[Part, int]
+
+    @classmethod
+    def of(
+        cls,
+        directory: RunDirectory,
+        epoch: int | str,
+        data: Part | Sequence[Part],
+        samples: int,
+        patterns: Sequence[Pattern | str],
+    ) -> "_Wanted":
+        record = readable_record(directory)
+        wanted = chosen_epoch(record, epoch)
+        parts: tuple[Part, ...] = (data,) if isinstance(data, str) else tuple(data)
+        spec = RunSpec(**directory.spec())
+        read = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
+        others = list(
+            dict.fromkeys(each for each in read if str(each) != spec.pattern)
+        )  # its own is no other
+        sizes = {part: min(samples, _size(spec, record, part)) for part in parts}
+        return cls(spec, wanted, _label("all", list(QUANTITIES)), others, sizes)
+
+    def find(self, rows: Sequence[Row], part: Part, pattern: str | None) -> list[Row]:
+        return _find(rows, self.label, self.epoch, part, self.sizes[part], pattern)
+
+    def missing(self, rows: Sequence[Row]) -> dict[Part, list[Pattern]]:
+        """The parts of the data that lack something, with the other patterns that they lack."""
+        found = {
+            part: [each for each in self.others if not self.find(rows, part, str(each))]
+            for part in self.sizes
+        }
+        return {part: each for part, each in found.items() if each or not self.find(rows, part, None)}
 
 
 def along_training(directory: RunDirectory) -> list[Row]:
@@ -89,12 +132,7 @@ def probe_along(directory: RunDirectory, every: int) -> list[Row]:
 
     Epochs without rows are trained again; what was measured is kept even if this is interrupted.
     """
-    if every < 1:
-        raise ValueError(f"every must be at least 1, got {every}")
-    record = readable_record(directory)
-    last = chosen_epoch(record, "last")
-    known = {row["epoch"] for row in along_training(directory)}
-    wanted = [each for each in record["curve"]["epoch"] if is_probed(each, every, last) and each not in known]
+    wanted = _not_along(directory, every)
     if wanted:
         new: list[Row] = []
         try:
@@ -103,6 +141,21 @@ def probe_along(directory: RunDirectory, every: int) -> list[Row]:
         finally:
             _add(directory, new)
     return along_training(directory)
+
+
+def along_is_known(directory: RunDirectory, every: int) -> bool:
+    """Whether `probe_along` would only read."""
+    return not _not_along(directory, every)
+
+
+def _not_along(directory: RunDirectory, every: int) -> list[int]:
+    """Epochs that lack rows."""
+    if every < 1:
+        raise ValueError(f"every must be at least 1, got {every}")
+    record = readable_record(directory)
+    last = chosen_epoch(record, "last")
+    known = {row["epoch"] for row in along_training(directory)}
+    return [each for each in record["curve"]["epoch"] if is_probed(each, every, last) and each not in known]
 
 
 def _measured_on_the_way(directory: RunDirectory, epochs: Sequence[int]) -> Iterator[list[Row]]:

@@ -60,8 +60,10 @@ class RayExecutor:
     def start(self, job: AnyJob) -> None:
         if isinstance(job, Part):
             self._start_part(job)
-        else:
+        elif isinstance(job, Job):
             self._start_run(job)
+        else:
+            raise ValueError(f"{job.run} is looked into on this machine, which has its directory, not on Ray")
 
     def _start_part(self, part: Part) -> None:
         """Workers only read a landscape; the values they find come home in their messages."""

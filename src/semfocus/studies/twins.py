@@ -1,11 +1,13 @@
 """Twin runs: what one training sample changes, kept in the run's directory once computed."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from semfocus.runs import RunDirectory, RunSpec, Store
+from semfocus.studies.stability_inputs import stability_inputs
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.twins import train_twins
+
+__all__ = ["stability_inputs", "twin_distances"]
 
 #: seconds to wait for another process that adds a twin of its own
 _PATIENCE = 10.0
@@ -36,20 +38,3 @@ def twin_distances(
 
 def _known(directory: RunDirectory) -> dict[int, Twins]:
     return {each["replaced"]: each for each in directory.twins()}
-
-
-def stability_inputs(twins: Mapping[str, Any]) -> dict[str, Any]:
-    """What was observed, under the names that `theory.stability_schedule` gives to what should be known.
-
-    The theory wants upper bounds for all weights and samples; these are the largest values on two paths. A bound computed
-    from them is a guide, not a guarantee (cross-entropy has no upper limit, ReLU and top-k no second derivative).
-    """
-    return {
-        "steps": [rate for rate in twins["learning_rates"] for _ in range(twins["steps_per_epoch"])],
-        "L_grad": twins["largest_gradient"],
-        "L_pair": twins["largest_loss_ratio"],
-        "beta": twins["largest_gradient_ratio"],
-        "n": twins["num_train"],
-        "M": twins["largest_loss"],
-        "batch": twins["batch_size"],
-    }

@@ -24,7 +24,7 @@ from semfocus.training.trained_run import TrainedRun, load_weights
 
 #: states that a replay kept; those of the run itself are `last` and `best`, and of them `best` has weights alone
 KEPT = "at"
-_REACHING = "reaching:"
+REACHING = "reaching:"
 #: seconds to wait for another process that writes into the run's directory
 _PATIENCE = 10.0
 
@@ -47,10 +47,10 @@ def chosen_epoch(record: Record, epoch: int | str) -> int:
         return epochs[-1]
     if text == "best":
         return record["summary"]["best_epoch"]
-    if text.startswith(_REACHING):
-        return _reached(record, text.removeprefix(_REACHING))
+    if text.startswith(REACHING):
+        return _reached(record, text.removeprefix(REACHING))
     if not text.isdecimal():
-        raise ValueError(f"epoch must be a number, last, best or {_REACHING}ACCURACY, got {epoch!r}")
+        raise ValueError(f"epoch must be a number, last, best or {REACHING}ACCURACY, got {epoch!r}")
     if int(text) not in epochs:
         ended = (
             f" ({record['state']}: {record['reason']})" if record.get("reason") else f" ({record['state']})"
@@ -63,7 +63,7 @@ def _reached(record: Record, text: str) -> int:
     try:
         accuracy = float(text)
     except ValueError:
-        raise ValueError(f"{_REACHING} needs a training accuracy such as 0.95, got {text!r}") from None
+        raise ValueError(f"{REACHING} needs a training accuracy such as 0.95, got {text!r}") from None
     epoch = epoch_reaching(record, accuracy)
     if epoch is None:
         highest = max(record["curve"]["train_accuracy"])

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.report.claims import convergence, explanations, generalisation, limits, robust, sharpness
+from semfocus.report.claims import (
+    breaking,
+    convergence,
+    explanations,
+    generalisation,
+    limits,
+    ordering,
+    robust,
+    sharpness,
+)
 from semfocus.report.claims.claim import Claim, Judged
 from semfocus.report.claims.sizes import RULE as SIZES
 
@@ -17,6 +26,8 @@ CLAIMS: tuple[Claim, ...] = (
     *limits.CLAIMS,
     *sharpness.CLAIMS,
     *explanations.CLAIMS,
+    *breaking.CLAIMS,
+    *ordering.CLAIMS,
 )
 
 __all__ = ["CLAIMS", "SIZES", "Claim", "Judged", "counted", "judge_all"]

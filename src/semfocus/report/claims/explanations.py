@@ -1,19 +1,169 @@
-"""Claims about why: they need measurements inside trained models, which learning curves do not hold."""
+"""Claims about why: decided by what was measured inside and around models, not by learning curves alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.report.claims.claim import Claim, Finding
+from semfocus.report.around import LANDSCAPES, QUANTILE, RADIUS
+from semfocus.report.claims.claim import Claim, Finding, decide
+from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels
+from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, RaceResult, majority
+from semfocus.report.claims.measured import HOW_MEASURED, enough, line, races_of, told
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
+    from semfocus.studies.mechanism_tests.looked import LookedTask
 
 SOURCE = "Ram et al. 2025, explanation"
-_PROBES = "Decided by measurements inside trained models (semfocus probe), not by learning curves. "
+#: a rank correlation below this goes with the claim
+STRONG = -0.5
+#: tasks on which a sharper arm must win to speak against small dispersion
+FEWEST_SHARPER = 2
+#: a pattern shrinks the dispersion if it leaves less than this share of what it would leave of noise
+OF_NOISE = 0.9
+STAYS = 0.9
 
 
-def _not_from_curves(summaries: Sequence["TaskSummary"]) -> Finding:
-    return Finding("undecided")
+def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
+    from semfocus.studies.mechanism_tests.looked import looked
+    from semfocus.studies.mechanism_tests.ratio_against_speedup import dispersion_ratios, ratio_test
+
+    tasks = looked(summaries)
+    races = races_of(tasks, HEAVY_HITTERS)
+    ratios = {task.task: dispersion_ratios(task, HEAVY_HITTERS, "end", False) for task in tasks}
+    numbers = [
+        f"{line(task, 'dispersion of top_k(5) over full', ratios[task.task])}; {races[task.task]}"
+        for task in tasks
+        if ratios[task.task] and task.task in races
+    ]
+    counted = [task for task in tasks if enough(ratios[task.task]) and _raced(races, task)]
+    larger = [task for task in counted if median(ratios[task.task].values()) >= 1]
+    gains = [task for task in counted if races[task.task].gain]
+    found = ratio_test(counted, HEAVY_HITTERS, "input-dependent", "end", False).correlation
+    if found.value is not None:
+        numbers.append(f"rank correlation of ratio and speedup over {len(counted)} tasks: {found.value:+.2f}")
+    sharper = _sharper_wins(tasks)
+    numbers += [
+        f"{label}: larger dispersion than full and a gain over top_k(5) on {', '.join(own)}"
+        for label, own in sharper.items()
+    ]
+    supported = (
+        len(counted) >= FEWEST_TASKS
+        and bool(gains)
+        and not any(task in larger for task in gains)
+        and found.value is not None
+        and found.value < STRONG
+    )
+    all_the_same = (
+        len(counted) >= FEWEST_TASKS
+        and bool(larger)
+        and majority([task for task in larger if task in gains], larger)
+    )
+    return decide(
+        supported,
+        all_the_same or any(len(own) >= FEWEST_SHARPER for own in sharper.values()),
+        told(numbers, summaries),
+    )
+
+
+def _raced(races: Mapping[str, RaceResult], task: "LookedTask") -> bool:
+    found = races.get(task.task)
+    return found is not None and found.enough
+
+
+def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
+    """Arms of sharper full attention, with the tasks on which they disperse more than full, at the start and in the end, and gain over top-k."""
+    from semfocus.studies.mechanism_tests.ratio_against_speedup import dispersion_ratios
+
+    found: dict[str, list[str]] = {}
+    labels = dict.fromkeys(
+        run.label for task in tasks for run in task.runs if run.group == "sharper full attention"
+    )
+    for label in labels:
+        races = races_of(tasks, label, HEAVY_HITTERS)
+        for task in tasks:
+            ratios = [dispersion_ratios(task, label, when, False) for when in ("start", "end")]
+            disperses = all(enough(each) and median(each.values()) > 1 for each in ratios)
+            if disperses and _raced(races, task) and races[task.task].gain:
+                found.setdefault(label, []).append(task.task)
+    return found
+
+
+def _steepness(summaries: Sequence["TaskSummary"]) -> Finding:
+    """Of tasks with landscapes around the last weights of both, those on which top-k's gap is not larger."""
+    numbers, lower = [], []
+    for summary in summaries:
+        arms = {arm.label: arm for arm in summary.arms}
+        steep = {label: _around(summary, label) for label in ("full", HEAVY_HITTERS)}
+        if not all(steep.values()):
+            continue
+        full, topk = (median(steep[label]) for label in ("full", HEAVY_HITTERS))
+        gaps = [median(arms[label].gap) if arms[label].gap else None for label in ("full", HEAVY_HITTERS)]
+        if gaps[0] is None or gaps[1] is None:
+            continue
+        not_larger = gaps[1] <= gaps[0]
+        counts = "" if not_larger else " (not counted: larger gap)"
+        numbers.append(
+            f"{summary.comparison.task}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(steep[HEAVY_HITTERS])} and {len(steep['full'])} seeds); "
+            f"gap {gaps[1]:+.1%} and {gaps[0]:+.1%}{counts}"
+        )
+        lower += [topk < full] if not_larger else []
+    many = len(lower) >= FEWEST_TASKS
+    higher = [each for each in lower if not each]
+    return decide(many and all(lower), many and majority(higher, lower), told(numbers, summaries))
+
+
+def _around(summary: "TaskSummary", label: str) -> list[float]:
+    """By seed, around the last weights."""
+    found = []
+    for record in summary.comparison.arms.get(label, []):
+        last = (record.get("curve") or {}).get("epoch", [None])[-1]
+        found += [each["steepness"] for each in record.get(LANDSCAPES) or () if each["epoch"] == last]
+    return found
+
+
+def _masks_stay(summaries: Sequence["TaskSummary"]) -> Finding:
+    from semfocus.studies.mechanism_tests.looked import looked
+
+    numbers, stays = [], []
+    for task in looked(summaries):
+        shares = {
+            seed: value
+            for seed, run in task.of(HEAVY_HITTERS).items()
+            if (value := run.value("mask_agreement_0.01", "end", "mean")) is not None
+        }
+        if shares:
+            numbers.append(line(task, "kept keys that stay kept under 1 % noise", shares, ".1%"))
+        if enough(shares):
+            stays.append(median(shares.values()) >= STAYS)
+    many = len(stays) >= FEWEST_TASKS
+    flips = [each for each in stays if not each]
+    return decide(many and all(stays), many and majority(flips, stays), told(numbers, summaries))
+
+
+def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Finding:
+    """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
+    from semfocus.studies.mechanism_tests.looked import looked
+
+    numbers: list[str] = []
+    shrinks: dict[str, list[bool]] = {}
+    for label in agnostic_labels(summaries):
+        for task in looked(summaries):
+            shares = {}
+            for seed, run in task.of("full").items():
+                ratio = run.value("dispersion_ratio", "end", "mean", pattern=label)
+                null = run.value("dispersion_ratio", "end", "null", pattern=label)
+                if ratio is not None and null:
+                    shares[seed] = ratio / null
+            if shares:
+                numbers.append(
+                    line(task, f"{label} leaves, of the dispersion it would leave of noise,", shares)
+                )
+            if enough(shares):
+                shrinks.setdefault(label, []).append(all(each < OF_NOISE for each in shares.values()))
+    counted = {label: own for label, own in shrinks.items() if len(own) >= FEWEST_TASKS}
+    some = [label for label, own in counted.items() if majority([each for each in own if each], own)]
+    return decide(bool(counted) and not some, bool(some), told(numbers, summaries))
 
 
 CLAIMS = (
@@ -22,30 +172,39 @@ CLAIMS = (
         "Top_k learns faster because the dispersion of the scores its softmax sees is smaller.",
         SOURCE,
         "dispersion",
-        _PROBES
-        + "Over at least 4 tasks, the 75 % quantile of top_k's dispersion on held-out data is below that of full attention wherever top_k gains, and a smaller ratio "
-        "goes with a larger speedup (rank correlation below -0.5).",
-        "Top_k gains on more than half of the tasks on which its dispersion is not smaller, or an arm with larger dispersion than full (sharper full attention) gains over top_k.",
-        _not_from_curves,
+        f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
+        f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
+        f"Over at least {FEWEST_TASKS} tasks, top_k gains on more than half of those on which its dispersion is not smaller; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
+        f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
+        _smaller_dispersion,
     ),
     Claim(
         "stability_generalises",
         "Top_k generalises as well because a smaller Lipschitz constant of the loss makes training more stable.",
         SOURCE,
         "landscape",
-        _PROBES
-        + "Over at least 4 tasks, the Lipschitz estimate of the loss around the trained model is lower for top_k wherever its train minus held-out gap is not larger.",
-        "It is higher on more than half of those tasks.",
-        _not_from_curves,
+        f"Over at least {FEWEST_TASKS} tasks on which its train minus held-out gap in accuracy is not larger than that of full, the loss around the trained model is less steep for top_k on every one: "
+        f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), medians over directions and seeds.",
+        "It is steeper on more than half of those tasks.",
+        _steepness,
     ),
     Claim(
         "separation_keeps_masks",
         "The selection of top_k is stable because kept and masked scores are separated.",
         SOURCE,
         "dispersion",
-        _PROBES
-        + "Over at least 4 tasks, at least 90 % of kept keys are unchanged under embedding noise of 1 % at the end of training.",
-        "On more than half of the tasks at least 10 % of kept keys change.",
-        _not_from_curves,
+        f"Over at least {FEWEST_TASKS} tasks, at least {STAYS:.0%} of kept keys are unchanged under embedding noise of 1 % at the end of training, on every one. {HOW_MEASURED}",
+        f"On more than half of the tasks at least {1 - STAYS:.0%} of kept keys change.",
+        _masks_stay,
+    ),
+    Claim(
+        "agnostic_does_not_shrink_dispersion",
+        "An input-agnostic pattern does not systematically shrink the dispersion of the scores.",
+        SOURCE,
+        "dispersion",
+        f"Put on the scores of trained full attention, no input-agnostic pattern that was looked at on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "
+        f"the share of the dispersion that it leaves is, on every seed, below {OF_NOISE} times the share that it leaves of Gaussian noise of the same size: fewer keys are always less dispersed. {HOW_MEASURED}",
+        f"Some input-agnostic pattern shrinks it on more than half of at least {FEWEST_TASKS} tasks.",
+        _agnostic_shrinks_not,
     ),
 )

@@ -1,0 +1,42 @@
+"""How steep the loss is around trained models, read from the landscapes that runs hold."""
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semfocus.runs import RunDirectory
+
+#: of a record that `with_probes` made
+LANDSCAPES = "landscapes"
+#: the part of a grid that is looked at, and the quantile of the differences in it
+RADIUS, QUANTILE = 0.5, 95
+
+
+def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
+    """For every epoch with finished grids of the training loss: the Lipschitz estimate per parameter distance, median over pairs of directions."""
+    from semfocus.runs.landscape_directory import LandscapeDirectory
+
+    if not directory.landscapes.is_dir():
+        return []
+    values: dict[int, list[float]] = {}
+    for path in sorted(directory.landscapes.iterdir()):
+        place = LandscapeDirectory(path)
+        if not place.exists:
+            continue
+        spec = place.spec()
+        if spec.kind != "grid" or spec.data != "train" or spec.radius < RADIUS or place.missing_rows():
+            continue
+        value = _estimate(place)
+        if value is not None:
+            values.setdefault(spec.epoch, []).append(value)
+    return [
+        {"epoch": epoch, "steepness": median(own), "grids": len(own)} for epoch, own in sorted(values.items())
+    ]
+
+
+def _estimate(place: Any) -> float | None:
+    from semfocus.probes.lipschitz_estimate import lipschitz_estimate
+    from semfocus.studies.landscape.result import read_grid
+
+    grid = read_grid(place)
+    return lipschitz_estimate(grid.losses, grid.axis, grid.lengths, RADIUS).distance[QUANTILE]

@@ -1,0 +1,34 @@
+"""Why did it learn faster, or not? One mechanism test a file: the question, the figure, what the numbers say and do not say."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from semfocus.report.palette import Ink
+from semfocus.report.why.block import Block, Why
+
+if TYPE_CHECKING:
+    from semfocus.studies.analysis import TaskSummary
+
+__all__ = ["Block", "Why", "why_sections"]
+
+
+def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) -> list[Why]:
+    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
+    from semfocus.report.claims.sizes import by_size
+    from semfocus.report.why import breaking, dispersion, masks, ratio, sweep, yardstick
+    from semfocus.studies.mechanism_tests.looked import looked
+
+    found = []
+    for size, own in by_size(summaries):
+        tasks = looked(own)
+        if not tasks:
+            continue
+        tests = (
+            *(dispersion.block, ratio.block, yardstick.block),
+            *(masks.block, sweep.block, breaking.block),
+        )
+        blocks = [block for test in tests if (block := test(tasks, inks)) is not None]
+        num = sum(len(task.runs) for task in tasks)
+        if blocks:
+            found.append(Why(size, num, [task.task for task in tasks], blocks))
+    return found

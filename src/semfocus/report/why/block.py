@@ -1,0 +1,72 @@
+"""What the page shows of one mechanism test."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from semfocus.report.palette import Ink
+from semfocus.studies.mechanism_tests.looked import LookedTask
+from semfocus.studies.statistics.rank import FEWEST_GROUPS, RankCorrelation
+
+#: where there is no number
+MISSING = "\N{EN DASH}"
+TIMES_LABEL = "epochs to target"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Plain texts, safe to escape; `caption` is what a reader opens."""
+
+    caption: str
+    columns: list[str]
+    rows: list[list[str]]
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """The question above, the figures, what they say and do not say below."""
+
+    question: str
+    how: str
+    figures: list[Markup]
+    says: list[str]
+    says_not: str
+    tables: list[Table] = field(default_factory=list)
+    legend: list[tuple[str, Ink]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Why:
+    """All tests of the runs of one size."""
+
+    size: str
+    num_runs: int
+    tasks: list[str]
+    blocks: list[Block]
+
+
+def arms_in(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[tuple[str, Ink]]:
+    """For a legend: every arm that was looked into, in the order of the inks."""
+    there = {run.label for task in tasks for run in task.runs}
+    return [(label, ink) for label, ink in inks.items() if label in there]
+
+
+def correlation_text(found: RankCorrelation, of: str = "tasks") -> str:
+    """`-0.43 (95 % interval -0.90 to 0.21; 28 pairs of known order)`."""
+    if found.value is None:
+        return "no pair whose order is known"
+    if found.low is None or found.high is None:
+        certainty = f"no interval: {found.num_groups} {of}, at least {FEWEST_GROUPS} are needed"
+    else:
+        certainty = f"95 % interval {found.low:+.2f} to {found.high:+.2f}"
+    unknown = f", {found.num_unknown} unknown" if found.num_unknown else ""
+    return f"{found.value:+.2f} ({certainty}; {found.num_pairs} pairs of known order{unknown})"
+
+
+def shown(value: float | None, form: str = ".3g") -> str:
+    """A number, or a dash where there is none; infinite stays infinite."""
+    if value is None or value != value:
+        return MISSING
+    return "\N{INFINITY}" if value == float("inf") else format(value, form)

@@ -1,0 +1,78 @@
+"""Are the conditions met under which, by the paper, its mechanisms break?"""
+
+from collections.abc import Mapping, Sequence
+
+from semfocus.report.palette import Ink
+from semfocus.report.why.block import MISSING, Block, Table, shown
+from semfocus.report.why.worst_case_figure import worst_case_figure
+from semfocus.studies.mechanism_tests.break_conditions import BreakCondition, break_conditions
+from semfocus.studies.mechanism_tests.looked import LookedTask, middle
+from semfocus.studies.mechanism_tests.worst_case import WorstCase, worst_cases
+
+_WHEN = {"start": "untrained", "end": "after training"}
+
+
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+    """None if nothing can be said about any condition, nor about the worst case."""
+    conditions = [each for each in break_conditions(tasks) if each.tasks]
+    cases = [*worst_cases(tasks, "start"), *worst_cases(tasks, "end")]
+    if not conditions and not cases:
+        return None
+    figure = worst_case_figure("Largest dispersion of full attention, share of its worst case", cases)
+    tables = []
+    if conditions:
+        names = [each.name for each in conditions]
+        rules = [[each.name, each.text, each.rule] for each in conditions]
+        tables.append(Table("Task by task", ["task", *names], _matrix(conditions), is_open=True))
+        tables.append(Table("The rules", ["condition", "breaks if", "rule"], rules))
+    if cases:
+        tables.append(
+            Table(
+                "Dispersion and worst case, layer by layer",
+                ["task", "layer", "model", "largest dispersion", "2 Γ Ξ²", "share, by seed"],
+                [_case(each) for each in cases],
+            )
+        )
+    return Block(
+        "Are the conditions met under which the paper's mechanisms should break?",
+        "Each of the three mechanisms has one; met means that here the mechanism should not work. The rules stand below the verdicts. "
+        "The figure shows how much of its a-priori worst case 2 Γ Ξ² (Γ: norm of the score weights, Ξ: largest token norm, both with the bias as one more feature) "
+        "the largest dispersion of full attention uses: the published left-hand sides assume all of it.",
+        [figure] if figure is not None else [],
+        [*map(_sentence, conditions), *_shares(cases)],
+        "Where to draw a line (0.5, 2 %, 90 %) is our choice, written down before these numbers. A condition that is not met does not show that the mechanism is at work.",
+        tables,
+    )
+
+
+def _sentence(condition: BreakCondition) -> str:
+    counts = ", ".join(
+        f"{verdict} on {condition.num(verdict)}" for verdict in ("met", "not met", "undecided")
+    )
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{condition.text.removesuffix('.')}\N{RIGHT DOUBLE QUOTATION MARK}: of {len(condition.tasks)} tasks {counts}."
+
+
+def _shares(cases: Sequence[WorstCase]) -> list[str]:
+    found = []
+    for when, words in _WHEN.items():
+        shares = [share for each in cases if each.when == when for share in each.shares.values()]
+        if shares:
+            found.append(
+                f"Full attention, {words}: the largest dispersion of a layer is {min(shares):.0%} to {max(shares):.0%} of its worst case, {middle(shares):.0%} in the median."
+            )
+    return found
+
+
+def _matrix(conditions: Sequence[BreakCondition]) -> list[list[str]]:
+    tasks = dict.fromkeys(each.task for condition in conditions for each in condition.tasks)
+    by_task = [{each.task: each for each in condition.tasks} for condition in conditions]
+    return [
+        [task, *(f"{own[task].verdict}: {own[task].numbers}" if task in own else MISSING for own in by_task)]
+        for task in tasks
+    ]
+
+
+def _case(each: WorstCase) -> list[str]:
+    shares = ", ".join(f"{share:.0%}" for share in each.shares.values())
+    place = f"{each.layer + 1}" if each.head == 0 else f"{each.layer + 1}.{each.head + 1}"
+    return [each.task, place, _WHEN[each.when], shown(each.dispersion), shown(each.limit), shares]

@@ -1,0 +1,144 @@
+"""Does a pattern that shrinks the dispersion more learn faster?"""
+
+from collections.abc import Mapping, Sequence
+
+from semfocus.report.palette import Ink
+from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
+from semfocus.report.why.block import Block, Table, arms_in, correlation_text, shown
+from semfocus.studies.mechanism_tests.looked import LookedTask
+from semfocus.studies.mechanism_tests.ratio_against_speedup import RatioTest, ratio_tests
+from semfocus.studies.tables import speedup_text
+
+_WHEN = {"start": "untrained", "end": "after training"}
+
+
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+    """None if no arm with a pattern was looked into beside full attention."""
+    tests = ratio_tests(tasks)
+    if not tests:
+        return None
+    figures = []
+    for same in (False, True):
+        for when in ("start", "end"):
+            own = [test for test in tests if (test.same_scores, test.when) == (same, when)]
+            title = f"{'same scores' if same else 'own models'}, {_WHEN[when]}"
+            figure = scatter_figure(
+                title,
+                [dot for test in own for dot in _dots(test, inks)],
+                Axis("dispersion / that of full", mark=1.0),
+                Axis("speedup", logarithmic=True, mark=1.0),
+            )
+            figures += [figure] if figure is not None else []
+    labels = {test.label for test in tests}
+    return Block(
+        "Does a pattern that shrinks the dispersion more learn faster?",
+        "One dot a task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
+        "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target.",
+        figures,
+        _sentences(tests),
+        f"There are {len(tasks)} tasks, so even a strong relation has a wide interval, and tasks are not a sample of all tasks. "
+        "A correlation over tasks does not say that dispersion is the cause. An order that censoring leaves open counts neither way.",
+        [
+            Table(
+                "Rank correlation of the ratio of dispersions and the speedup, over tasks",
+                ["attention", "models", "dispersion smaller than full's on", "rank correlation"],
+                _correlations(tests),
+                is_open=True,
+            ),
+            Table(
+                "Every task",
+                [
+                    "attention",
+                    "source",
+                    "task",
+                    "ratio of dispersions by seed",
+                    "share left, mean",
+                    "of noise",
+                    "speedup",
+                ],
+                _cells(tests),
+            ),
+        ],
+        [(label, ink) for label, ink in arms_in(tasks, inks) if label in labels],
+    )
+
+
+def _dots(test: RatioTest, inks: Mapping[str, Ink]) -> list[Dot]:
+    ink = inks[test.label]
+    return [
+        Dot(
+            point.ratio,
+            point.speedup.ratio,
+            ink.css_class,
+            ink.number,
+            f"{test.label}, {point.task}: dispersion x {point.ratio:.2f}, {speedup_text(point.speedup)}",
+            1 if point.speedup.at_least else -1 if point.speedup.at_most else 0,
+        )
+        for point in test.points
+        if point.speedup.ratio is not None
+    ]
+
+
+def _sentences(tests: Sequence[RatioTest]) -> list[str]:
+    """One an arm: where it shrinks the dispersion more than noise would, and whether that goes with speed."""
+    found = []
+    for label in dict.fromkeys(test.label for test in tests):
+        trained = [test for test in tests if test.label == label and test.when == "end"]
+        words = [f"{_where(test)} on {_smaller(test)} tasks{_than_noise(test)}" for test in trained]
+        known = [
+            test.correlation.value
+            for test in tests
+            if test.label == label and test.correlation.value is not None
+        ]
+        order = (
+            f"; rank correlations with the speedup {min(known):+.2f} to {max(known):+.2f}" if known else ""
+        )
+        found.append(f"{label} has a smaller dispersion than full after training: {', '.join(words)}{order}.")
+    return found
+
+
+def _where(test: RatioTest) -> str:
+    return "same scores" if test.same_scores else "own models"
+
+
+def _smaller(test: RatioTest) -> str:
+    return f"{sum(point.ratio < 1 for point in test.points)} of {len(test.points)}"
+
+
+def _than_noise(test: RatioTest) -> str:
+    noise = [
+        (point.share, point.null)
+        for point in test.points
+        if point.share is not None and point.null is not None
+    ]
+    if not noise:
+        return ""
+    return f" (it leaves a smaller share than it leaves of noise on {sum(share < null for share, null in noise)})"
+
+
+def _correlations(tests: Sequence[RatioTest]) -> list[list[str]]:
+    return [
+        [
+            test.label,
+            f"{_where(test)}, {_WHEN[test.when]}",
+            _smaller(test),
+            correlation_text(test.correlation),
+        ]
+        for test in tests
+    ]
+
+
+def _cells(tests: Sequence[RatioTest]) -> list[list[str]]:
+    return [
+        [
+            test.label,
+            f"{_where(test)}, {_WHEN[test.when]}",
+            point.task,
+            ", ".join(f"{each:.2f}" for each in point.ratios.values()),
+            shown(point.share, ".2f"),
+            shown(point.null, ".2f"),
+            speedup_text(point.speedup),
+        ]
+        for test in tests
+        for point in test.points
+    ]

@@ -1,0 +1,161 @@
+"""Sparsity or sharpness: which quantity of the untrained model orders the arms?"""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from semfocus.report.curve_figure import along_figure
+from semfocus.report.palette import Ink
+from semfocus.report.sampling import Sampled, with_quartiles
+from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
+from semfocus.report.texts import shortened
+from semfocus.report.why.block import TIMES_LABEL, Block, Table, arms_in, correlation_text, shown
+from semfocus.report.why.correlation_figure import correlation_figure
+from semfocus.studies.mechanism_tests.looked import LookedTask, middle, number_of
+from semfocus.studies.mechanism_tests.yardsticks import YARDSTICKS, Yardstick, yardsticks
+
+#: more arms than one are needed to order them
+_FEWEST_ARMS = 3
+#: tasks whose quantities are drawn along training
+_MOST_ALONG = 2
+#: as the title of a panel has room for them
+_SHORT = {
+    "effective_keys": "effective keys",
+    "dispersion": "dispersion",
+    "gradient_norm_query_key": "gradient of q, k",
+    "gradient_norm_value_out": "gradient of v, out",
+    "lambda_w_local": "local constant",
+}
+
+
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+    """None with fewer than three arms."""
+    legend = arms_in(tasks, inks)
+    found = yardsticks(tasks)
+    if len(legend) < _FEWEST_ARMS or not found:
+        return None
+    figures = [correlation_figure("Rank correlation with epochs to target", found)]
+    figures += [figure for each in found if (figure := _scatter(each, inks)) is not None]
+    figures += _along(tasks, inks)
+    return Block(
+        "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
+        "One dot a run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
+        "compared on the same task and seed only. Rank correlation +1: less of the quantity always learns first; -1: more of it does; 0: it orders nothing. "
+        "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way.",
+        figures,
+        _sentences(found),
+        "Arms are a choice of ours, not a sample, and some change several quantities at once; the interval is over tasks and seeds, not over arms. What orders the arms need not make them learn.",
+        [
+            Table(
+                "Rank correlations with epochs to target, arms of one task and seed",
+                ["at epoch 0", "all arms", "without fixed patterns"],
+                _correlations(found),
+                is_open=True,
+            ),
+            Table(
+                "Medians over seeds at epoch 0",
+                ["task", "attention", *YARDSTICKS.values(), TIMES_LABEL],
+                _cells(tasks),
+            ),
+        ],
+        legend,
+    )
+
+
+def _scatter(each: Yardstick, inks: Mapping[str, Ink]) -> Markup | None:
+    dots = [
+        Dot(
+            value,
+            max(run.time.value, 1.0),
+            inks[run.label].css_class,
+            inks[run.label].number,
+            f"{run.label}, {run.task}, seed {run.seed}: {value:.3g}, epoch {'' if run.time.reached else '> '}{run.time.value:g}",
+            0 if run.time.reached else 1,
+        )
+        for run, value in each.points
+    ]
+    return scatter_figure(
+        each.words, dots, Axis("at epoch 0", logarithmic=True), Axis("epochs", logarithmic=True)
+    )
+
+
+def _sentences(found: Sequence[Yardstick]) -> list[str]:
+    """Which quantity comes nearest to an order, and which have an interval on one side of 0."""
+    best = found[0]
+    said = [
+        f"Nearest to an order of the arms comes the {best.words}: {correlation_text(best.correlation, 'groups')}."
+    ]
+    known = [each for each in found if each.correlation.low is not None and each.correlation.high is not None]
+    for words, own in (
+        (
+            "Less of it goes with sooner learning (interval above 0)",
+            [each for each in known if (each.correlation.low or 0) > 0],
+        ),
+        (
+            "More of it goes with sooner learning (interval below 0)",
+            [each for each in known if (each.correlation.high or 0) < 0],
+        ),
+        ("No order can be told (interval includes 0)", [each for each in known if not _is_one_sided(each)]),
+    ):
+        said += [f"{words}: {', '.join(each.words for each in own)}."] if own else []
+    return said
+
+
+def _is_one_sided(each: Yardstick) -> bool:
+    low, high = each.correlation.low, each.correlation.high
+    return low is not None and high is not None and (low > 0 or high < 0)
+
+
+def _correlations(found: Sequence[Yardstick]) -> list[list[str]]:
+    return [
+        [each.words, correlation_text(each.correlation, "groups"), correlation_text(each.choosing, "groups")]
+        for each in found
+    ]
+
+
+def _cells(tasks: Sequence[LookedTask]) -> list[list[str]]:
+    rows = []
+    for task in tasks:
+        for label in task.labels:
+            runs = list(task.of(label).values())
+            values = [shown(middle(run.value(name, "start") for run in runs)) for name in YARDSTICKS]
+            times = ", ".join(f"{'' if run.time.reached else '> '}{run.time.value:g}" for run in runs)
+            rows.append([task.task, label, *values, times])
+    return rows
+
+
+def _along(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[Markup]:
+    """Of the tasks with the most runs that were measured along training."""
+    there = [(sum(bool(run.along) for run in task.runs), task) for task in tasks]
+    chosen = [task for num, task in sorted(there, key=lambda each: -each[0]) if num][:_MOST_ALONG]
+    figures = []
+    for task in chosen:
+        for quantity in YARDSTICKS:
+            arms = {
+                label: line for label in task.labels if (line := _line(task, label, quantity)) is not None
+            }
+            figure = (
+                along_figure(f"{shortened(task.task, 22)}: {_SHORT[quantity]}", arms, inks, "seeds")
+                if arms
+                else None
+            )
+            figures += [figure] if figure is not None else []
+    return figures
+
+
+def _line(task: LookedTask, label: str, quantity: str) -> tuple[list[int], Sampled] | None:
+    seeds = {}
+    for seed, run in task.of(label).items():
+        own = {
+            row["epoch"]: number_of(row, "50")
+            for row in run.along
+            if row["quantity"] == quantity and row.get("layer") is None
+        }
+        if own:
+            seeds[seed] = own
+    if not seeds:
+        return None
+    epochs = sorted({epoch for own in seeds.values() for epoch in own})
+    return epochs, with_quartiles(
+        [(seed, [own.get(epoch) for epoch in epochs]) for seed, own in seeds.items()]
+    )

@@ -1,0 +1,157 @@
+"""Runs with what was measured inside them, task by task: what every mechanism test looks at."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Literal
+
+from semfocus.studies.statistics import Time
+from semfocus.studies.summaries import ArmSummary, TaskSummary
+
+Row = Mapping[str, Any]
+#: epoch 0, the untrained model; the last epoch
+When = Literal["start", "end"]
+#: of a record: rows of one epoch each, and rows along training
+KEY, ALONG = "inside", "along"
+HELD_OUT = "held_out"
+
+_Place = tuple[str, int, str | None, int | None, int | None]
+
+
+@dataclass(frozen=True)
+class LookedRun:
+    """One run: which it is, when it reached its target, how it ended, what was measured inside it on held-out data."""
+
+    task: str
+    label: str
+    group: str
+    seed: int
+    spec: Mapping[str, Any]
+    time: Time
+    last_epoch: int
+    last_train_accuracy: float | None
+    last_held_out_accuracy: float | None
+    rows: Mapping[_Place, Row] = field(repr=False)
+    along: Sequence[Row] = field(repr=False)
+
+    @property
+    def pattern(self) -> str:
+        return str(self.spec.get("pattern", "full"))
+
+    @property
+    def temperature(self) -> float:
+        return float((self.spec.get("model") or {}).get("inverse_temperature", 1.0))
+
+    @property
+    def length(self) -> int:
+        """The length of its sequences, the longest of a range."""
+        own = (self.spec.get("training") or {}).get("length", 0)
+        return int(max(own) if isinstance(own, list | tuple) else own)
+
+    def row(
+        self,
+        quantity: str,
+        when: When,
+        pattern: str | None = None,
+        layer: int | None = None,
+        head: int | None = None,
+    ) -> Row | None:
+        """`pattern`: another one on this run's scores; `layer` and `head` None: all of them together."""
+        epoch = 0 if when == "start" else self.last_epoch
+        return self.rows.get((quantity, epoch, pattern, layer, head))
+
+    def value(
+        self,
+        quantity: str,
+        when: When,
+        at: str = "50",
+        pattern: str | None = None,
+        layer: int | None = None,
+        head: int | None = None,
+    ) -> float | None:
+        """A quantile in percent, `mean` or `null`; None where it was not measured or does not exist."""
+        found = self.row(quantity, when, pattern, layer, head)
+        return None if found is None else number_of(found, at)
+
+
+@dataclass(frozen=True)
+class LookedTask:
+    """One comparison with its runs that were looked into."""
+
+    summary: TaskSummary
+    runs: list[LookedRun]
+
+    @property
+    def task(self) -> str:
+        return self.summary.comparison.task
+
+    def of(self, label: str) -> dict[int, LookedRun]:
+        """The runs of an arm by their seeds."""
+        return {run.seed: run for run in self.runs if run.label == label}
+
+    def arm(self, label: str) -> ArmSummary | None:
+        return next((arm for arm in self.summary.arms if arm.label == label), None)
+
+    @property
+    def labels(self) -> list[str]:
+        return list(dict.fromkeys(run.label for run in self.runs))
+
+
+def looked(summaries: Iterable[TaskSummary]) -> list[LookedTask]:
+    """For every task the comparison with the most runs that were looked into; tasks without any are left out."""
+    best: dict[str, LookedTask] = {}
+    for summary in summaries:
+        found = LookedTask(summary, list(_runs(summary)))
+        if found.runs and (found.task not in best or len(found.runs) > len(best[found.task].runs)):
+            best[found.task] = found
+    return list(best.values())
+
+
+def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
+    for arm in summary.arms:
+        for record in summary.comparison.arms[arm.label]:
+            rows, along = record.get(KEY) or (), record.get(ALONG) or ()
+            curve = record.get("curve") or {}
+            if (rows or along) and curve.get("epoch"):
+                seed, done = record["spec"]["seed"], record.get("state") == "done"
+                yield LookedRun(
+                    summary.comparison.task,
+                    arm.label,
+                    arm.group,
+                    seed,
+                    record["spec"],
+                    arm.times[seed],
+                    curve["epoch"][-1],
+                    curve["train_accuracy"][-1] if done else None,
+                    curve["held_out_accuracy"][-1] if done else None,
+                    _indexed([*along, *rows]),
+                    [row for row in along if row.get("data") == HELD_OUT],
+                )
+
+
+def _indexed(rows: Iterable[Row]) -> dict[_Place, Row]:
+    """Held-out rows by what they say; of two the one of more sequences, of equal ones the later."""
+    found: dict[_Place, Row] = {}
+    for row in rows:
+        if row.get("data") != HELD_OUT:
+            continue
+        other = row["pattern"] if row.get("counterfactual") else None
+        place = (row["quantity"], row["epoch"], other, row.get("layer"), row.get("head"))
+        if place not in found or row.get("samples", 0) >= found[place].get("samples", 0):
+            found[place] = row
+    return found
+
+
+def number_of(row: Row, at: str) -> float | None:
+    """One number of a row. JSON has no infinity: a separation that no number has is infinite where all of them were."""
+    value = row.get(at) if at in ("mean", "null") else (row.get("quantiles") or {}).get(at)
+    if value is None and row["quantity"] == "separation" and row.get("num_infinite") and not row.get("num"):
+        return math.inf
+    return float(value) if isinstance(value, int | float) else None
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """The median of those that exist."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
