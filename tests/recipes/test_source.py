@@ -22,12 +22,15 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_file_with_a_pattern_of_its_own_marks_all_its_runs(tmp_path: Path) -> None:
+def test_a_file_with_a_pattern_of_its_own_marks_the_runs_that_use_it(tmp_path: Path) -> None:
     source = open_source(write(tmp_path / "mine.py", RECIPE + OWN))
     specs = source.marked(source.specs())
     assert (source.name, source.question) == ("mine", "Is every other key enough?")
-    # also those of `full`: arms are compared only if all else is equal
-    assert {spec.recipe for spec in specs} == {source.digest}
+    # `full` is the same run whatever the file says
+    assert {(spec.pattern, spec.recipe) for spec in specs} == {
+        ("full", None),
+        ("every_other(2)", source.digest),
+    }
 
 
 def test_a_file_that_uses_nothing_of_its_own_shares_runs_with_everyone(tmp_path: Path) -> None:
@@ -38,8 +41,10 @@ def test_a_file_that_uses_nothing_of_its_own_shares_runs_with_everyone(tmp_path:
 def test_a_pattern_from_a_recipe_file_can_join_a_recipe(tmp_path: Path) -> None:
     source = open_source("quick", Path(write(tmp_path / "mine.py", RECIPE)))
     specs = source.marked(with_patterns(source.specs(), ["full", "every_other(2)"]))
-    assert {spec.pattern for spec in specs} == {"full", "every_other(2)"}
-    assert {spec.recipe for spec in specs} == {source.digest}
+    assert {(spec.pattern, spec.recipe) for spec in specs} == {
+        ("full", None),
+        ("every_other(2)", source.digest),
+    }
     assert {spec.recipe for spec in source.marked(source.specs())} == {None}
 
 
@@ -70,5 +75,12 @@ def test_a_mistake_in_a_file_is_a_value_error_that_says_so(tmp_path: Path, text:
 def test_unknown_names_name_the_nearest() -> None:
     with pytest.raises(ValueError, match="did you mean 'temperature'"):
         open_source("temprature")
+
+
+def test_patterns_of_a_study_file_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+    patterns = Path(write(tmp_path / "patterns.py", RECIPE))
+    source = open_source(write(tmp_path / "mine.py", OWN), patterns)
+    assert {spec.recipe for spec in source.marked(source.specs())} == {None, source.digest}
+    assert source.digest == open_source("quick", patterns).digest
     with pytest.raises(ValueError, match="leave --recipe out"):
-        open_source("mine.py", Path("other.py"))
+        open_source(write(tmp_path / "both.py", RECIPE + OWN), patterns)

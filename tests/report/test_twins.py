@@ -53,8 +53,8 @@ def test_medians_and_ratios_over_the_seeds_that_were_measured(store: Path) -> No
     assert table is not None
     assert {label: len(pairs) for label, pairs in table.arms.items()} == {"full": 4, "top_k(5)": 3}
     assert table.rows(spread=False) == [
-        ["full", "30", "0.3", "0.03", "2", "0.5", "4"],
-        ["top_k(5)", "90", "0.9", "0.09", "2", "0.5", "4"],
+        ["full", "30", "0.3", "0.03", "2", "0.5", "4", "-"],
+        ["top_k(5)", "90", "0.9", "0.09", "2", "0.5", "4", "-"],
     ]
     assert table.rows()[1][1] == "90 (60 to 1.2e+02)"
     assert len(table.rows()[0]) == len(COLUMNS) + 1
