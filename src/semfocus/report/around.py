@@ -14,10 +14,11 @@ RADIUS, QUANTILE = 0.5, 95
 
 def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
     """For every epoch with finished grids of the training loss: the Lipschitz estimate per parameter distance, median over pairs of directions."""
-    from semfocus.runs.landscape_directory import LandscapeDirectory
-
     if not directory.landscapes.is_dir():
         return []
+    # torch comes with it, so only where there is something to read
+    from semfocus.runs.landscape_directory import LandscapeDirectory
+
     values: dict[int, list[float]] = {}
     for path in sorted(directory.landscapes.iterdir()):
         place = LandscapeDirectory(path)

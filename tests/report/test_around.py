@@ -1,0 +1,27 @@
+"""How steep the loss is around a trained model, read from its landscapes."""
+
+from statistics import median
+
+from semfocus.report.around import QUANTILE, RADIUS, steepness
+from semfocus.runs import Store
+from semfocus.studies.landscape.plan import LandscapeOptions, plan_landscape
+from semfocus.studies.landscape.result import read_landscape
+from semfocus.studies.landscape.survey import survey
+from semfocus.training import run
+
+
+def test_the_median_over_finished_grids_of_the_training_loss(store: Store, tiny_spec) -> None:
+    spec = tiny_spec()
+    run(spec, store, device="cpu")
+    directory = store.directory(spec)
+    assert steepness(directory) == []
+    planned = plan_landscape(directory, LandscapeOptions(points=5, radius=1.0, pairs=2), "cpu")
+    assert steepness(directory) == [], "planned, and not computed yet"
+    survey(planned.places, executor="serial", device="cpu")
+    other = plan_landscape(directory, LandscapeOptions(points=3, radius=0.2), "cpu")
+    survey(other.places, executor="serial", device="cpu")
+    (found,) = steepness(directory)
+    grids = read_landscape(planned).grids
+    inside = [each for grid in grids for each in grid.lipschitz if each.radius == RADIUS]
+    assert found["steepness"] == median(each.distance[QUANTILE] for each in inside)
+    assert (found["epoch"], found["grids"]) == (4, 2), "the small grid does not reach that far"
