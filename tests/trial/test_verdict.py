@@ -14,7 +14,7 @@ from semfocus.studies.statistics.sign_flip_interval import sign_flip_interval
 from semfocus.trial.comparison import PairedRatio, paired_ratio
 from semfocus.trial.curve import Curve
 from semfocus.trial.verdict import judge, judge_pairs, seeds_needed
-from semfocus.trial.wording import sentence, time_sentence
+from semfocus.trial.wording import sentence, time_sentence, too_few
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -97,7 +97,8 @@ def test_findings_and_their_words():
     few = judge_pairs(pairs(0.5, 0.4, 0.3), "top_k(8)")
     assert few.finding == "too few seeds"
     assert few.power(100.0) == 0.0
-    assert "use 6 or more" in sentence(few)
+    assert "use 6 or more" in too_few(3)
+    assert sentence(few).startswith("top_k(8) took 0.39 of the steps")
     assert "a step cost 1.00 times" in time_sentence(faster)
 
 

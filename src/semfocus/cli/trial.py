@@ -28,11 +28,15 @@ def trial(
         ),
     ],
     patterns: Annotated[
-        str, typer.Option(metavar="LIST", help='Patterns to compare with full attention: "top_k(8); banded(8)".')
+        str,
+        typer.Option(metavar="LIST", help='Patterns to compare with full attention: "top_k(8); banded(8)".'),
     ] = "top_k(8)",
     seeds: Annotated[
         int | None,
-        typer.Option(help="Runs of each arm (default: the fewest that can show a difference, 6 for one pattern).", show_default=False),
+        typer.Option(
+            help="Runs of each arm (default: the fewest that can show a difference, 6 for one pattern).",
+            show_default=False,
+        ),
     ] = None,
     steps: Annotated[int, typer.Option(help="Steps of the optimiser (AdamW) a run.")] = 500,
     batch_size: Annotated[int, typer.Option(help="Sequences a step.")] = 16,
@@ -45,12 +49,18 @@ def trial(
         typer.Option(help="Tokens of a window of text; longer rows are cut to it.", show_default=False),
     ] = None,
     continued: Annotated[
-        bool, typer.Option("--continue/--from-scratch", help="Start from the weights in the directory, or from new ones.")
+        bool,
+        typer.Option(
+            "--continue/--from-scratch", help="Start from the weights in the directory, or from new ones."
+        ),
     ] = False,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Each arm at the best of three learning rates, chosen on other seeds.")
+        bool,
+        typer.Option("--tune", help="Each arm at the best of three learning rates, chosen on other seeds."),
     ] = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")] = Path("trial"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")
+    ] = Path("trial"),
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,

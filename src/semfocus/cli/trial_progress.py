@@ -84,7 +84,11 @@ class PlainLines(TrialWatcher):
         self.trained += 1
         left = (monotonic() - self.started) / self.trained * (self.num_runs - self.num_done)
         losses = record["curve"]["held_out_loss"]
-        what = f"held-out loss {losses[-1]:.4f}" if record["state"] == "done" else f"diverged: {record['reason']}"
+        what = (
+            f"held-out loss {losses[-1]:.4f}"
+            if record["state"] == "done"
+            else f"diverged: {record['reason']}"
+        )
         when = f"; about {duration(left)} left" if self.num_done < self.num_runs else ""
         self._say(f"[{self.num_done}/{self.num_runs}] {spec.title}: {what}{when}")
 

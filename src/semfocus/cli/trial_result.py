@@ -17,27 +17,37 @@ def print_result(result: TrialResult) -> None:
     typer.echo(f"{result.model} on {result.data}")
     console = Console()
     table = Table(box=SIMPLE_HEAD)
-    headings = ("final loss", "learning rate", "s / step", "steps", "seconds", "effective keys", "dispersion")
+    headings = ("loss", "rate", "ms", "steps", "seconds", "keys", "dispersion")
     table.add_column("attention", no_wrap=True)
     for heading in headings:
         table.add_column(heading, justify="right")
     for arm in result.arms:
         table.add_row(*map(escape, _cells(result, arm)))
     console.print(table)
-    typer.echo("steps, seconds: to the same held-out loss, as a share of full attention's [95 %]; the last two: medians inside the trained models\n")
+    typer.echo(
+        "loss: held-out, at the end; ms: of a step; steps, seconds: to the same loss, as a share of full attention's\n"
+        "[95 %]; keys, dispersion: effective keys and spread of the kept scores of a query, in the trained models\n"
+    )
     for sentence in result.sentences():
         typer.echo(sentence)
 
 
 def _cells(result: TrialResult, arm: Arm) -> list[str]:
     inside = [result.inside(arm, name) for name in ("effective_keys", "dispersion")]
-    ratios = ["1", "1"] if arm == FULL else [interval(each) for each in (result.verdicts[arm].steps, result.verdicts[arm].seconds)]
-    gone = result.num_diverged(arm)
+    ratios = (
+        ["1", "1"]
+        if arm == FULL
+        else [
+            interval(each).replace(" ", "\n", 1)
+            for each in (result.verdicts[arm].steps, result.verdicts[arm].seconds)
+        ]
+    )
+    gone, pace = result.num_diverged(arm), result.seconds_per_step(arm)
     return [
         arm.label,
         short(result.final_loss(arm)) + (f" ({gone} diverged)" if gone else ""),
         f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
-        short(result.seconds_per_step(arm)),
+        short(None if pace is None else 1000 * pace),
         *ratios,
         *(short(values[-1][1]) if values else "-" for values in inside),
     ]

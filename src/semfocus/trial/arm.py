@@ -30,7 +30,9 @@ class Arm:
     @property
     def label(self) -> str:
         words = [str(self.pattern)]
-        if self.inverse_temperature != 1.0:
+        if isinstance(self.pattern, Full) and self.inverse_temperature > 1.0:
+            words = [f"sharper full ({self.inverse_temperature:g})"]
+        elif self.inverse_temperature != 1.0:
             words.append(f"inverse temperature {self.inverse_temperature:g}")
         if self.learning_rate_scale != 1.0:
             words.append(f"learning rate x {self.learning_rate_scale:g}")

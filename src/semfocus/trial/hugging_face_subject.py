@@ -36,9 +36,7 @@ class HuggingFaceSubject(Subject):
             self.config.pad_token_id = (
                 self.config.vocab_size - 1
             )  # decoders look for the last token before padding
-        if kind == "classification" and continued:
-            self.config.num_labels = classes
-        weights = [path for path in self._weight_files()] if continued else []
+        weights = self._weight_files() if continued else []
         if continued and not weights:
             raise ValueError(f"{path} has no weights (.safetensors) to continue from; leave --continue out")
         self.vocabulary = Vocabulary(

@@ -12,18 +12,19 @@ from semfocus.trial.curve import Curve
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.settings import TrialSettings
 from semfocus.trial.verdict import Verdict, judge
-from semfocus.trial.wording import sentence, time_sentence
+from semfocus.trial.wording import sentence, time_sentence, too_few
 
 Record = dict[str, Any]
 
 
-def curve_of(record: Record) -> Curve | None:
-    """The held-out losses of a run; None if it diverged before the second look."""
+def curve_of(record: Record) -> Curve:
+    """The held-out losses of a run; one that diverged before its second look still counts, as one that lost."""
     steps, losses = record["curve"]["step"], record["curve"]["held_out_loss"]
+    diverged, pace = record["state"] == "diverged", record.get("seconds_per_step")
     if len(steps) < 2:
-        return None
-    pace = record.get("seconds_per_step")
-    return Curve(steps, losses, record["state"] == "diverged", math.nan if pace is None else pace)
+        assert diverged
+        steps, losses = [0, 1], [*losses, *losses, 0.0, 0.0][:2]
+    return Curve(steps, losses, diverged, math.nan if pace is None else pace)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class TrialResult:
     @cached_property
     def curves(self) -> dict[Arm, dict[int, Curve]]:
         return {
-            arm: {seed: curve for seed, record in runs.items() if (curve := curve_of(record)) is not None}
+            arm: {seed: curve_of(record) for seed, record in runs.items()}
             for arm, runs in self.records.items()
         }
 
@@ -108,9 +109,11 @@ class TrialResult:
             if self.learned
             else ["Full attention learned nothing in these steps: train longer, or at another rate."]
         )
+        first = next(iter(self.verdicts.values()))
+        if first.finding == "too few seeds":
+            found.append(too_few(first.num_seeds, self.num_patterns))
         for arm, verdict in self.verdicts.items():
-            num_arms = 1 if arm == SHARPER_FULL else self.num_patterns
-            found.append(_begin(sentence(verdict, num_arms)) + " " + time_sentence(verdict))
+            found.append(_begin(sentence(verdict)) + " " + time_sentence(verdict))
             gone = self.num_diverged(arm)
             if gone:
                 found.append(f"{gone} of {len(self.records[arm])} runs of {name_of(arm)} diverged.")

@@ -2,6 +2,8 @@
 
 import shutil
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from time import monotonic
 from typing import Any
@@ -25,7 +27,7 @@ from semfocus.trial.watcher import TrialWatcher
 class Runner:
     """Makes records of runs in directories under one path."""
 
-    directory: Any
+    directory: Path
     subject: Subject
     data: TrialData
     device: torch.device
@@ -137,7 +139,7 @@ def _record(
     columns = ("step", "held_out_loss", "train_loss", "seconds")
     pace = [
         (later["seconds"] - earlier["seconds"]) / (later["step"] - earlier["step"])
-        for earlier, later in zip(looks, looks[1:], strict=False)
+        for earlier, later in pairwise(looks)
     ]
     attempts = [event for event in events if event["event"] == "attempt"]
     return {

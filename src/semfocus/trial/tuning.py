@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from semfocus.trial.arm import Arm
-from semfocus.trial.result import curve_of
+from semfocus.trial.result import Record, curve_of
 from semfocus.trial.running import Runner
 from semfocus.trial.spec import TrialRunSpec
 
@@ -35,6 +35,5 @@ def tuned(
     return {arm: min(rates, key=lambda each: finals[arm, each]) for arm in arms}
 
 
-def _mean_final(records: list[dict[str, object]]) -> float:
-    curves = [curve_of(record) for record in records]
-    return fmean(math.inf if curve is None else curve.final for curve in curves)
+def _mean_final(records: list[Record]) -> float:
+    return fmean(curve_of(record).final for record in records)

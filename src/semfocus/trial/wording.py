@@ -6,7 +6,15 @@ from semfocus.studies.statistics import smallest_p
 from semfocus.trial.verdict import Ratio, Verdict, seeds_needed
 
 
-def sentence(verdict: Verdict, num_arms: int = 1) -> str:
+def too_few(num_seeds: int, num_arms: int = 1) -> str:
+    """Why a trial has no verdict."""
+    return (
+        f"{num_seeds} seed{'s' * (num_seeds != 1)} cannot show a difference (the smallest possible p is "
+        f"{smallest_p(num_seeds):.2g}): use {seeds_needed(num_arms)} or more. So far:"
+    )
+
+
+def sentence(verdict: Verdict) -> str:
     """What was found in steps, with its uncertainty, or what could have been."""
     arm, num, of_steps = verdict.arm, verdict.num_seeds, interval(verdict.steps)
     if verdict.finding == "faster":
@@ -18,11 +26,7 @@ def sentence(verdict: Verdict, num_arms: int = 1) -> str:
             f"it missed full attention's final loss in {missed} of them."
         )
     if verdict.finding == "too few seeds":
-        return (
-            f"{num} seed{'s' * (num != 1)} cannot show a difference (the smallest possible p is {smallest_p(num):.2g}); "
-            f"use {seeds_needed(num_arms)} or more. So far {arm} took {verdict.steps.value:.2f} of the steps of full attention "
-            f"for the same loss, single seeds {_seeds(verdict)}."
-        )
+        return f"{arm} took {verdict.steps.value:.2f} of the steps of full attention for the same loss, single seeds {_seeds(verdict)}."
     seen = verdict.detectable
     return (
         f"no evidence of a difference between {arm} and full attention ({of_steps} of the steps); "
