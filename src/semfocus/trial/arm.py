@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semfocus.mechanisms import Full, Pattern, parse_pattern
+from semfocus.mechanisms import Full, Pattern, WithGlobals, parse_pattern
+from semfocus.mechanisms.pattern import PatternByRows
 
 #: of the arm that tells whether sharper attention alone would do the same
 SHARPER = 4.0
@@ -56,7 +57,8 @@ def arms_of(patterns: Sequence[Pattern | str]) -> list[Arm]:
 
 def refuse_pattern(pattern: Pattern, longest: int) -> None:
     """A pattern that can keep every key of the longest sequence is full attention, and nothing would be compared."""
-    kept = pattern.most_kept()
+    base = pattern.base if isinstance(pattern, WithGlobals) else pattern
+    kept = base.most_kept() if isinstance(base, PatternByRows) else None
     if kept is not None and kept >= longest:
         raise ValueError(
             f"{pattern} keeps up to {kept} keys, and no sequence is longer than {longest}: "

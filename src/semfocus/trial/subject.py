@@ -62,7 +62,7 @@ def loss_of(output: Any, batch: Batch) -> Tensor:
 def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:
     """A language model that sees the token it should predict learns nothing that counts.
 
-    With the last two tokens of every window changed, the loss of the windows without them must stay what it was.
+    With the last two tokens of a window changed, the logits before them must stay what they were.
     """
     if batch.tokens.shape[1] < 6:
         return
@@ -78,7 +78,7 @@ def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:
             if not isinstance(logits, Tensor) or logits.dim() != 3:
                 return  # a loss of the user's own
             outputs.append(logits[:, :-2])
-    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-5):
+    if not torch.allclose(outputs[0], outputs[1], rtol=1e-4, atol=1e-5):
         raise ValueError(
             f"{subject.name} sees later tokens, so it is no causal language model: give labelled data (.jsonl, .csv), "
             "or a causal model (for BERT and its like, is_decoder: true in the config)"
