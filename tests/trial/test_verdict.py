@@ -93,7 +93,7 @@ def test_findings_and_their_words():
     assert "missed full attention's final loss in 6 of them" in sentence(slower)
     nothing = judge_pairs(pairs(0.9, 1.1, 1.0, 1.05, 0.95, 1.02), "top_k(8)")
     assert nothing.finding == "no evidence"
-    assert "with 6 seeds a factor of 1.15 would have been seen" in sentence(nothing)
+    assert "with 6 seeds a factor of 1.2 would have been seen" in sentence(nothing)
     few = judge_pairs(pairs(0.5, 0.4, 0.3), "top_k(8)")
     assert few.finding == "too few seeds"
     assert few.power(100.0) == 0.0
