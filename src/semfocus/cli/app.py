@@ -18,6 +18,7 @@ from semfocus.cli import (
     study,
     tasks,
     train,
+    trial,
 )
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ app.command("export")(export.export)
 app.command("claims")(claims.claims)
 app.command("bounds")(bounds.bounds)
 app.add_typer(tasks.app, name="tasks")
+app.command("trial")(trial.trial)
 app.command("doctor")(doctor.doctor)
 
 

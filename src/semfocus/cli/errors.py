@@ -28,7 +28,7 @@ def explains_errors(command: Command) -> Command:
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
-            resumable = command.__name__ in ("train", "study", "landscape")
+            resumable = command.__name__ in ("train", "study", "landscape", "trial")
             fail("interrupted" + "; the same command continues" * resumable, INTERRUPTED)
         except (RunBusy, DamagedRun, CorruptJournal) as error:
             fail(str(error), FAILED)

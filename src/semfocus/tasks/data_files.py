@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ SPLIT_NAMES = {
     "test": "held_out",
     "validation": "held_out",
 }
+
+HeaderCheck = Callable[[Path, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class Row:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a file by its ending; an error names the line."""
+    for line, fields in read_fields(path, _check_header):
+        yield _row(path, line, fields)
+
+
+def read_fields(path: Path, check_header: HeaderCheck | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The line and the named cells of every row, whatever they are; `check_header` sees the columns of a table first."""
     readers = {".csv": _read_table, ".tsv": _read_table, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
         raise ValueError(f"{path}: the ending must be one of {', '.join(readers)}")
@@ -41,13 +49,18 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise ValueError(f"{path}: no such file")
     empty = True
     try:
-        for line, fields in readers[path.suffix.lower()](path):
-            yield _row(path, line, fields)
+        for line, fields in readers[path.suffix.lower()](path, check_header):
+            yield line, fields
             empty = False
     except UnicodeDecodeError:
         raise ValueError(_not_utf8(path)) from None
     if empty:
         raise ValueError(f"{path}: has no rows")
+
+
+def _check_header(path: Path, header: dict[str, Any]) -> None:
+    _column(path, 1, header, SEQUENCE_NAMES, "sequence")
+    _column(path, 1, header, LABEL_NAMES, "label")
 
 
 def _not_utf8(path: Path) -> str:
@@ -61,14 +74,14 @@ def _not_utf8(path: Path) -> str:
     return f"{path}: changed while it was read"
 
 
-def _read_table(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_table(path: Path, check_header: HeaderCheck | None) -> Iterator[tuple[int, dict[str, Any]]]:
     dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, dialect, strict=True)  # a quote left open is an error
         try:
             header = [name.strip().lower() for name in next(reader, [])]
-            _column(path, 1, dict.fromkeys(header), SEQUENCE_NAMES, "sequence")
-            _column(path, 1, dict.fromkeys(header), LABEL_NAMES, "label")
+            if check_header is not None:
+                check_header(path, dict.fromkeys(header))
             for cells in reader:
                 if cells and len(cells) != len(header):
                     found = f"{len(cells)} cells where the header has {len(header)}"
@@ -79,7 +92,7 @@ def _read_table(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
 
 
-def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_jsonl(path: Path, _check: HeaderCheck | None) -> Iterator[tuple[int, dict[str, Any]]]:
     with open(path, encoding="utf-8-sig") as file:
         for line, text in enumerate(file, start=1):
             if not text.strip():

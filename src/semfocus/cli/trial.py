@@ -1,0 +1,109 @@
+"""semfocus trial: would a pattern help my model, on my data?"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semfocus.cli.errors import explains_errors
+from semfocus.cli.json_output import print_json
+from semfocus.cli.options import DeviceOption, JsonOption, ThreadsOption
+from semfocus.cli.study_options import split_list
+
+
+@explains_errors
+def trial(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A Hugging Face config (.json) or model directory, or a Python file that defines model()."
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Rows with labels (.csv, .tsv, .jsonl), or a text for causal language modelling (.txt, ...)."
+        ),
+    ],
+    patterns: Annotated[
+        str,
+        typer.Option(metavar="LIST", help='Patterns to compare with full attention: "top_k(8); banded(8)".'),
+    ] = "top_k(8)",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs of each arm (default: the fewest that can show a difference, 6 for one pattern).",
+            show_default=False,
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Steps of the optimiser (AdamW) a run.")] = 500,
+    batch_size: Annotated[int, typer.Option(help="Sequences a step.")] = 16,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    warmup_steps: Annotated[int, typer.Option(help="Steps over which the rate rises from 0.")] = 20,
+    looks: Annotated[int, typer.Option(help="How often the held-out loss is measured.")] = 25,
+    held_out: Annotated[int, typer.Option(help="The most held-out sequences of a look.")] = 128,
+    context: Annotated[
+        int | None,
+        typer.Option(help="Tokens of a window of text; longer rows are cut to it.", show_default=False),
+    ] = None,
+    continued: Annotated[
+        bool,
+        typer.Option(
+            "--continue/--from-scratch", help="Start from the weights in the directory, or from new ones."
+        ),
+    ] = False,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="Each arm at the best of three learning rates, chosen on other seeds."),
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")
+    ] = Path("trial"),
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train full attention against patterns on your model and data, and say what the difference is, and how sure.
+
+    Sharper full attention (inverse temperature 4) always runs too: it may be all that a pattern does. After Ctrl-C the same
+    command continues.
+
+    Example: semfocus trial my_model/ --data reviews.jsonl --patterns "top_k(8)" --steps 1000
+    """
+    from semfocus.cli.trial_progress import watching
+    from semfocus.cli.trial_result import print_result
+    from semfocus.report.trial_page import write_trial_page
+    from semfocus.trial import TrialSettings, run_trial
+
+    settings = TrialSettings(
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        warmup_steps=warmup_steps,
+        looks=min(looks, steps),
+        held_out=held_out,
+    )
+    with watching(quiet) as watcher:
+        result = run_trial(
+            model,
+            data,
+            split_list(patterns, "--patterns"),
+            directory=output,
+            seeds=seeds,
+            settings=settings,
+            context=context,
+            continued=continued,
+            tune=tune,
+            device=device,
+            threads=threads,
+            watcher=watcher,
+        )
+    page = write_trial_page(result, output / "report.html", shlex.join(["semfocus", *sys.argv[1:]]))
+    if as_json:
+        print_json(result.as_plain() | {"report": str(page)})
+    else:
+        print_result(result)
+        typer.echo(f"Report: {page}")

@@ -1,0 +1,39 @@
+"""The directory of one run of a trial: the files of a run, with looks at steps instead of epochs."""
+
+from typing import Any
+
+from semfocus.runs.directory import DamagedRun, RunDirectory
+from semfocus.runs.journal import Event
+
+_COLUMNS = ("step", "held_out_loss", "train_loss", "seconds")
+
+
+class TrialRunDirectory(RunDirectory):
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, as for any run."""
+
+    def record(self) -> dict[str, Any] | None:
+        """The final record, if the run has ended."""
+        if not self.has_ended:
+            return None
+        record = self._read_json("record.json")
+        curve = record.get("curve")
+        is_whole = (
+            isinstance(record.get("state"), str)
+            and isinstance(curve, dict)
+            and all(isinstance(curve.get(name), list) for name in _COLUMNS)
+            and len({len(curve[name]) for name in _COLUMNS}) == 1
+        )
+        if not is_whole:
+            raise DamagedRun(f"{self.path / 'record.json'} is damaged: not the record of a run of a trial")
+        return record
+
+
+def looks_of(events: list[Event], kind: str = "look") -> list[Event]:
+    """The looks that count: an attempt that resumed after a step replaces what earlier ones said of later steps."""
+    found: list[Event] = []
+    for event in events:
+        if event["event"] == "attempt":
+            found = [each for each in found if each["step"] <= event["resumed_after"]]
+        elif event["event"] == kind:
+            found.append(event)
+    return [{key: value for key, value in each.items() if key != "event"} for each in found]

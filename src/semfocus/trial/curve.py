@@ -1,0 +1,67 @@
+"""The held-out loss of one run over its steps, and when it passed a level."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Losses at increasing steps, the first of the untrained model; `diverged`: the run did not last to the end."""
+
+    steps: Sequence[int]
+    losses: Sequence[float]
+    diverged: bool = False
+    #: median time of a training step
+    seconds_per_step: float = field(default=math.nan)
+
+    def __post_init__(self) -> None:
+        if len(self.steps) != len(self.losses) or len(self.steps) < 2:
+            raise ValueError(
+                f"a curve needs a loss at each of at least 2 steps, got {len(self.steps)} steps "
+                f"and {len(self.losses)} losses"
+            )
+        if any(after <= before for before, after in zip(self.steps, self.steps[1:], strict=False)):
+            raise ValueError(f"steps must increase, got {list(self.steps)}")
+        if not all(math.isfinite(loss) for loss in self.losses):
+            raise ValueError("losses must be finite; a run that diverged ends before")
+
+    @cached_property
+    def best_so_far(self) -> list[float]:
+        """The lowest loss up to each step, of losses averaged over three looks, so that one lucky look counts little."""
+        losses = self.losses
+        smooth = [
+            math.fsum(losses[max(0, place - 1) : place + 2]) / len(losses[max(0, place - 1) : place + 2])
+            for place in range(len(losses))
+        ]
+        return list(accumulate(smooth, min))
+
+    @property
+    def final(self) -> float:
+        """What was reached in the end; nothing if the run diverged."""
+        return math.inf if self.diverged else self.best_so_far[-1]
+
+    @property
+    def learned(self) -> bool:
+        """Whether the loss ever fell."""
+        return self.best_so_far[-1] < self.best_so_far[0]
+
+    def passes(self, level: float) -> float:
+        """The step at which the loss reached a level, between two looks by a straight line; inf if it never did.
+
+        Half a look is the earliest that can be told: an untrained model may be there already.
+
+        >>> Curve([0, 10, 20, 30], [4.0, 4.0, 4.0, 1.0]).passes(3.0)
+        20.0
+        """
+        earliest = self.steps[1] / 2
+        best = self.best_so_far
+        for place, loss in enumerate(best):
+            if loss <= level:
+                if place == 0:
+                    return earliest
+                before, width = best[place - 1], self.steps[place] - self.steps[place - 1]
+                return max(earliest, self.steps[place - 1] + width * (before - level) / (before - loss))
+        return math.inf

@@ -1,0 +1,172 @@
+"""What a trial found: records of all runs, and the verdicts that follow from them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import fmean, median
+from typing import Any
+
+from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
+from semfocus.trial.curve import Curve
+from semfocus.trial.inside import QUANTITIES
+from semfocus.trial.settings import TrialSettings
+from semfocus.trial.verdict import Verdict, judge
+from semfocus.trial.wording import sentence, time_sentence, too_few
+
+Record = dict[str, Any]
+
+
+def curve_of(record: Record) -> Curve:
+    """The held-out losses of a run; one that diverged before its second look still counts, as one that lost."""
+    steps, losses = record["curve"]["step"], record["curve"]["held_out_loss"]
+    diverged, pace = record["state"] == "diverged", record.get("seconds_per_step")
+    if len(steps) < 2:
+        assert diverged
+        steps, losses = [0, 1], [*losses, *losses, 0.0, 0.0][:2]
+    return Curve(steps, losses, diverged, math.nan if pace is None else pace)
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """Everything that a reader may ask of a trial."""
+
+    model: str
+    kind: str
+    data: str
+    arms: tuple[Arm, ...]
+    num_patterns: int
+    settings: TrialSettings
+    rates: Mapping[Arm, float]
+    records: Mapping[Arm, Mapping[int, Record]]
+
+    @cached_property
+    def curves(self) -> dict[Arm, dict[int, Curve]]:
+        return {
+            arm: {seed: curve_of(record) for seed, record in runs.items()}
+            for arm, runs in self.records.items()
+        }
+
+    @cached_property
+    def verdicts(self) -> dict[Arm, Verdict]:
+        """Each arm against full attention; patterns are judged together, sharper full attention by itself."""
+        return {
+            arm: judge(
+                self.curves[FULL],
+                self.curves[arm],
+                name_of(arm),
+                1 if arm == SHARPER_FULL else self.num_patterns,
+            )
+            for arm in self.arms
+            if arm != FULL
+        }
+
+    @cached_property
+    def against_sharper(self) -> dict[Arm, Verdict]:
+        """Each pattern against sharper full attention."""
+        if SHARPER_FULL not in self.arms:
+            return {}
+        return {
+            arm: judge(self.curves[SHARPER_FULL], self.curves[arm], name_of(arm), self.num_patterns)
+            for arm in self.arms
+            if arm not in (FULL, SHARPER_FULL)
+        }
+
+    @property
+    def learned(self) -> bool:
+        """Whether full attention learned anything that could be compared."""
+        return any(curve.learned for curve in self.curves[FULL].values())
+
+    def final_loss(self, arm: Arm) -> float | None:
+        finals = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(finals) if finals else None
+
+    def num_diverged(self, arm: Arm) -> int:
+        return sum(record["state"] == "diverged" for record in self.records[arm].values())
+
+    def seconds_per_step(self, arm: Arm) -> float | None:
+        known = [
+            each
+            for record in self.records[arm].values()
+            if (each := record.get("seconds_per_step")) is not None
+        ]
+        return median(known) if known else None
+
+    def inside(self, arm: Arm, quantity: str) -> list[tuple[int, float]]:
+        """Medians over seeds of a quantity inside the model, by step."""
+        by_step: dict[int, list[float]] = {}
+        for record in self.records[arm].values():
+            for look in record["inside"]:
+                value = look["quantities"].get(quantity, {}).get("median")
+                if value is not None:
+                    by_step.setdefault(look["step"], []).append(value)
+        return [(step, median(values)) for step, values in sorted(by_step.items())]
+
+    def sentences(self) -> list[str]:
+        """The verdict in words, the most important first."""
+        found = (
+            []
+            if self.learned
+            else ["Full attention learned nothing in these steps: train longer, or at another rate."]
+        )
+        first = next(iter(self.verdicts.values()))
+        if first.finding == "too few seeds":
+            found.append(too_few(first.num_seeds, self.num_patterns))
+        for arm, verdict in self.verdicts.items():
+            found.append(_begin(sentence(verdict)) + " " + time_sentence(verdict))
+            gone = self.num_diverged(arm)
+            if gone:
+                found.append(f"{gone} of {len(self.records[arm])} runs of {name_of(arm)} diverged.")
+        for arm, verdict in self.against_sharper.items():
+            if verdict.finding in ("faster", "slower"):
+                found.append(_against(arm, verdict))
+            elif self.verdicts[arm].finding == "faster" and self.verdicts[SHARPER_FULL].finding == "faster":
+                found.append(
+                    f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
+                )
+        return found
+
+    def as_plain(self) -> dict[str, Any]:
+        """For scripts."""
+        return {
+            "model": self.model,
+            "kind": self.kind,
+            "data": self.data,
+            "settings": self.settings.model_dump(mode="json"),
+            "sentences": self.sentences(),
+            "verdicts": [asdict(verdict) for verdict in self.verdicts.values()],
+            "arms": [
+                {
+                    "arm": name_of(arm),
+                    "learning_rate": self.rates[arm] * arm.learning_rate_scale,
+                    "final_loss": self.final_loss(arm),
+                    "diverged": self.num_diverged(arm),
+                    "seconds_per_step": self.seconds_per_step(arm),
+                    "inside": {name: self.inside(arm, name) for name in QUANTITIES},
+                    "runs": {str(seed): record["run"] for seed, record in self.records[arm].items()},
+                }
+                for arm in self.arms
+            ],
+        }
+
+
+def name_of(arm: Arm) -> str:
+    """As sentences call it."""
+    if arm == FULL:
+        return "full attention"
+    if arm == SHARPER_FULL:
+        return f"sharper full attention (inverse temperature {arm.inverse_temperature:g})"
+    return arm.label
+
+
+def _against(arm: Arm, verdict: Verdict) -> str:
+    steps = verdict.steps
+    return (
+        f"Against sharper full attention, {name_of(arm)} took {steps.value:.2f} [{steps.low:.2f}, {steps.high:.2f}] "
+        "of the steps for the same loss."
+    )
+
+
+def _begin(text: str) -> str:
+    """Upper case, but for names as one writes them."""
+    return text[:1].upper() + text[1:] if text.startswith(("no evidence", "sharper")) else text

@@ -1,0 +1,157 @@
+"""One run of a trial on disk: read if it has ended, else trained from its last checkpoint on."""
+
+import shutil
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from time import monotonic
+from typing import Any
+
+import torch
+
+from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, save_checkpoint
+from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
+from semfocus.training.device import limited_threads
+from semfocus.training.environment import describe_environment
+from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
+from semfocus.trial.data import TrialData
+from semfocus.trial.inside import look_inside
+from semfocus.trial.spec import TrialRunSpec
+from semfocus.trial.subject import Subject
+from semfocus.trial.training import Diverged, Training
+from semfocus.trial.watcher import TrialWatcher
+
+
+@dataclass
+class Runner:
+    """Makes records of runs in directories under one path."""
+
+    directory: Path
+    subject: Subject
+    data: TrialData
+    device: torch.device
+    threads: int = 1
+    checkpoint_seconds: float = 20.0
+    watcher: TrialWatcher = field(default_factory=TrialWatcher)
+
+    def place(self, spec: TrialRunSpec) -> TrialRunDirectory:
+        return TrialRunDirectory(self.directory / spec.digest)
+
+    def record(self, spec: TrialRunSpec) -> dict[str, Any]:
+        """A run that diverges is a result. Any other failure is noted and raised; calling again continues."""
+        place = self.place(spec)
+        finished = place.record()
+        if finished is not None:
+            return finished
+        place.create(spec.as_plain())
+        with place.owned(), limited_threads(self.threads):
+            finished = place.record()
+            if finished is not None:
+                return finished
+            place.remove_leftovers()
+            try:
+                return self._attempt(spec, place)
+            except KeyboardInterrupt:
+                place.note("interrupted")
+                raise
+            except Exception as error:
+                place.note("failed", kind=type(error).__name__, reason=str(error) or type(error).__name__)
+                raise
+
+    def _attempt(self, spec: TrialRunSpec, place: TrialRunDirectory) -> dict[str, Any]:
+        environment = describe_environment(self.device)
+        place.write_environment(environment)
+        training = Training.begin(spec, self.subject, self.data, self.device)
+        after = self._resume(training, place)
+        self.watcher.run_started(spec, max(after, 0))
+        saved_at = monotonic()
+        state, reason = "done", None
+        inside_at = _inside_at(spec)
+
+        def looked(step: int, held_out_loss: float, train_loss: float) -> None:
+            nonlocal saved_at
+            look = {
+                "step": step,
+                "held_out_loss": held_out_loss,
+                "train_loss": train_loss if step else None,
+                "seconds": training.seconds,
+            }
+            place.note("look", **look)
+            if step in inside_at:
+                found = look_inside(self.subject, training.model, self.data.held_out.to(self.device))
+                place.note("inside", step=step, quantities=found)
+            if step < spec.settings.steps and monotonic() - saved_at >= self.checkpoint_seconds:
+                save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=2)
+                saved_at = monotonic()
+            self.watcher.looked(spec, look)
+
+        try:
+            training.run(after, looked, lambda step: self.watcher.step_ended(spec, step))
+        except Diverged as error:
+            state, reason = "diverged", str(error)
+        record = _record(spec, place, training, state, reason, environment)
+        place.write_record(record)
+        shutil.rmtree(place.checkpoints, ignore_errors=True)  # a record needs no continuing
+        self.watcher.run_ended(spec, record)
+        return record
+
+    def _resume(self, training: Training, place: TrialRunDirectory) -> int:
+        """Restore the newest checkpoint that the journal covers, and note the attempt; -1: from the beginning."""
+        checkpoint, problems = load_newest(place.checkpoints, "last")
+        looks = looks_of(place.events())
+        if checkpoint is not None and checkpoint.epoch not in [each["step"] for each in looks]:
+            problems.append(f"the journal has no look at step {checkpoint.epoch}: training starts again")
+            checkpoint = None
+        after = -1
+        if checkpoint is not None:
+            training.model.load_state_dict(checkpoint.groups["model"])
+            restore_optimiser(training.optimiser, checkpoint.groups["optimiser"])
+            after = checkpoint.epoch
+            training.seconds = next(each["seconds"] for each in looks if each["step"] == after)
+        remove_after(place.checkpoints, "last", after)
+        place.note("attempt", resumed_after=after, problems=problems)
+        return after
+
+
+def _checkpoint(training: Training, step: int) -> Checkpoint:
+    # Copies: tensors that share memory, such as tied weights, are refused by the file format.
+    weights = {name: tensor.detach().clone() for name, tensor in training.model.state_dict().items()}
+    return Checkpoint(step, {"model": weights, "optimiser": optimiser_tensors(training.optimiser)})
+
+
+def _inside_at(spec: TrialRunSpec) -> set[int]:
+    """The untrained model, after a quarter of the looks, and the last."""
+    places = spec.settings.looked_at()
+    return {places[0], places[len(places) // 4], places[-1]}
+
+
+def _record(
+    spec: TrialRunSpec,
+    place: TrialRunDirectory,
+    training: Training,
+    state: str,
+    reason: str | None,
+    environment: dict[str, Any],
+) -> dict[str, Any]:
+    events = place.events()
+    looks = looks_of(events)
+    columns = ("step", "held_out_loss", "train_loss", "seconds")
+    pace = [
+        (later["seconds"] - earlier["seconds"]) / (later["step"] - earlier["step"])
+        for earlier, later in pairwise(looks)
+    ]
+    attempts = [event for event in events if event["event"] == "attempt"]
+    return {
+        "run": place.name,
+        "spec": spec.as_plain(),
+        "state": state,
+        "reason": reason,
+        "curve": {name: [look[name] for look in looks] for name in columns},
+        "inside": looks_of(events, "inside"),
+        "seconds_per_step": median(pace) if pace else None,
+        "num_parameters": sum(each.numel() for each in training.model.parameters()),
+        "attempts": len(attempts),
+        "problems": [problem for event in attempts for problem in event["problems"]],
+        "environment": environment,
+    }
