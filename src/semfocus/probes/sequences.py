@@ -104,11 +104,13 @@ def _num_heads(attention: nn.Module) -> int:
 
 def own_pattern(attentions: Sequence[nn.Module]) -> Pattern | None:
     """The pattern that all layers follow, where they say so."""
-    said = [
-        getattr(AttachedPoint.of(each) or getattr(each, "config", each), "pattern", None)
-        for each in attentions
-    ]
+    said = [getattr(_speaker(each), "pattern", None) for each in attentions]
     return said[0] if said and all(isinstance(each, Pattern) and each == said[0] for each in said) else None
+
+
+def _speaker(attention: nn.Module) -> object:
+    """What knows the pattern of a layer: the point beside a switched module, its config, or itself."""
+    return AttachedPoint.of(attention) or getattr(attention, "config", attention)
 
 
 def num_globals_of(model: nn.Module) -> int:
