@@ -91,3 +91,38 @@ def test_configs_that_are_refused(tmp_path, text, values, message):
         trial(config(tmp_path, values), text, tmp_path, context=16)
     with pytest.raises(ValueError, match="longer than the model allows: 32"):
         trial(config(tmp_path, LLAMA), text, tmp_path, context=64)
+
+
+def probe(*arguments):
+    from typer.testing import CliRunner
+
+    return CliRunner().invoke(app, ["probe", *map(str, arguments)])
+
+
+def test_probing_a_model_on_a_file(tmp_path):
+    from semfocus import apply
+
+    data, folder = rows(tmp_path), tmp_path / "model"
+    sizes = {key: value for key, value in BERT.items() if key != "model_type"}
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(**sizes))
+    model.save_pretrained(folder)
+    said = json.loads(probe("--hf", folder, "--data", data, "--patterns", "top_k(2)", "--json").stdout)
+    kept = {
+        (row["pattern"], row["counterfactual"]): row["quantiles"]["100"]
+        for row in said["rows"]
+        if row["quantity"] == "num_kept" and row["layer"] is None
+    }
+    assert kept["full", False] > 5
+    assert kept["top_k(2)", True] == 2
+    apply(model, "top_k(3)")
+    model.save_pretrained(folder)
+    said = json.loads(probe("--hf", folder, "--data", data, "--json").stdout)
+    assert said["layers"][0]["pattern"] == "top_k(3)"
+    shown = probe("--hf", folder, "--data", data)
+    assert shown.exit_code == 0, shown.stderr
+    assert "effective_keys" in shown.stdout
+
+
+def test_probing_says_what_it_needs(tmp_path):
+    assert "name a run" in probe().stderr
+    assert "there is no model" in probe("--hf", tmp_path / "none", "--data", rows(tmp_path)).stderr

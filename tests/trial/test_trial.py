@@ -1,6 +1,10 @@
 """Trials of a tiny model: the same seeds for every arm, resuming, what is refused, and the page."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -83,6 +87,36 @@ def test_a_trial_that_was_interrupted_continues_to_the_same_bits(tmp_path, at):
     again = trial(tmp_path / "b", watcher=Remembers())
     assert resumed[0] == ("top_k(3), seed 0", 2 * ((at - 1) // 2))
     assert losses(again) == losses(whole)
+    assert again.records[again.arms[1]][0]["attempts"] == 2
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from semfocus.trial.watcher import TrialWatcher
+from tests.trial.test_trial import trial
+
+class Dies(TrialWatcher):
+    def step_ended(self, spec, step):
+        if spec.arm.label == "top_k(3)" and step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+trial(Path(sys.argv[1]), watcher=Dies(), checkpoint_seconds=0.0)
+"""
+
+
+@pytest.mark.kill
+def test_a_process_that_was_killed_is_continued(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(root), str(root / "tests"), os.environ.get("PYTHONPATH", "")])
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "b")], env=os.environ | {"PYTHONPATH": path}, cwd=root
+    )
+    assert died.returncode == -9
+    again = trial(tmp_path / "b")
+    assert losses(again) == losses(trial(tmp_path / "a"))
     assert again.records[again.arms[1]][0]["attempts"] == 2
 
 

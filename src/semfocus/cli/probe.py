@@ -28,15 +28,26 @@ _DATA = {"train": ("train",), "held_out": ("held_out",), "both": ("held_out", "t
 @explains_errors
 def probe(
     runs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="RUN...", help="Runs: their directories, names, or beginnings of their names."
+            metavar="RUN...",
+            help="Runs: their directories, names, or beginnings of their names.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    hugging_face: Annotated[
+        Path | None,
+        typer.Option(
+            "--hf",
+            metavar="DIR",
+            help="Instead of runs, a Hugging Face model; --data is then a file, as for `semfocus trial`.",
+            show_default=False,
+        ),
+    ] = None,
     epoch: Annotated[
         str, typer.Option(help="last, best, a number (0: untrained), or reaching:0.95 (training accuracy).")
     ] = "last",
-    data: Annotated[str, typer.Option(help="train, held_out, or both.")] = "held_out",
+    data: Annotated[str, typer.Option(help="train, held_out, or both; with --hf a file.")] = "held_out",
     samples: Annotated[int, typer.Option(min=1, help="Sequences that are looked at.")] = 256,
     patterns: Annotated[
         str | None,
@@ -71,11 +82,23 @@ def probe(
 
     What was measured is kept with the run, and read the next time. An epoch without a checkpoint is trained again.
 
+    Example: semfocus probe --hf my_model/ --data reviews.jsonl --patterns "top_k(8)"
+
     Example: semfocus probe 2093 51ab --epoch reaching:0.95 --patterns "top_k(5)" --page probes.html
     """
     from semfocus.cli.probe_table import print_tables
     from semfocus.training.replay import chosen_epoch, readable_record
 
+    if hugging_face is not None:
+        from semfocus.cli.probe_hugging_face import probe_hugging_face
+
+        if runs or page is not None or every is not None:
+            raise ValueError("--hf measures one model, and goes without runs, --every and --page")
+        others = [] if patterns is None else split_list(patterns, "--patterns")
+        probe_hugging_face(hugging_face, Path(data), samples, others, as_json)
+        return
+    if not runs:
+        raise ValueError("name a run to look into, or a Hugging Face model with --hf DIR --data FILE")
     if data not in _DATA:
         raise ValueError(f"--data must be one of {', '.join(_DATA)}, got {data!r}")
     opened = existing_store(store)

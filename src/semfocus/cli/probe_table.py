@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from semfocus.report.probed import ProbedRun
 
 #: of all quantities, those that a terminal shows; --json and --page have the others
-_SHOWN = (
+SHOWN = (
     "dispersion",
     "separation",
     "key_load",
@@ -68,7 +68,7 @@ def _print_table(console: Any, labels: Sequence[str], found: "Sequence[ProbedRun
     table.add_column("layer")
     for label in columns:
         table.add_column(escape(label))
-    for name in _SHOWN:
+    for name in SHOWN:
         for first, (slot, cells) in _first(lines_of(name, columns)):
             table.add_row(name if first else "", slot, *map(escape, cells))
     console.print(table)

@@ -1,5 +1,6 @@
 """The sequences that are probed, and their traces, chunk by chunk."""
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semfocus.mechanisms import AttentionTrace, ObservableAttention, Pattern, capture
+from semfocus.mechanisms import AttachedPoint, AttentionTrace, Pattern, capture
+from semfocus.mechanisms.trace import attention_points
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 
@@ -74,6 +76,10 @@ def traces_of(model: nn.Module, part: Sequences, seed: int) -> list[AttentionTra
             model(part.tokens, part.padding, generator=stream(seed, "probe", part.first, part.tokens.device))
         elif part.padding is None:
             model(part.tokens)
+        elif (
+            "attention_mask" in inspect.signature(model.forward).parameters
+        ):  # as models of transformers call it
+            model(part.tokens, attention_mask=part.padding.long())
         else:
             model(part.tokens, part.padding)
     return [_with_heads(trace, len(part)) for trace in traces]
@@ -81,20 +87,30 @@ def traces_of(model: nn.Module, part: Sequences, seed: int) -> list[AttentionTra
 
 def chunk_size(model: nn.Module, length: int) -> int:
     """How many sequences are probed at once: a function of the model and the length alone."""
-    layers = attentions_of(model)
-    heads = sum(getattr(getattr(each, "config", None), "num_heads", 1) for each in layers)
+    heads = sum(map(_num_heads, attentions_of(model)))
     return max(1, _SCORES_AT_ONCE // (max(heads, 1) * length**2))
 
 
-def attentions_of(model: nn.Module) -> list[ObservableAttention]:
-    """The layers, in the order in which `capture` numbers them."""
-    return [module for module in model.modules() if isinstance(module, ObservableAttention)]
+def attentions_of(model: nn.Module) -> list[nn.Module]:
+    """The layers, ours or switched by `semfocus.apply`, in the order in which `capture` numbers them."""
+    return [module for _, module, _ in attention_points(model)]
+
+
+def _num_heads(attention: nn.Module) -> int:
+    config = getattr(attention, "config", attention)
+    said = (getattr(config, name, None) for name in ("num_heads", "num_attention_heads"))
+    return next((each for each in said if isinstance(each, int)), 1)
 
 
 def own_pattern(attentions: Sequence[nn.Module]) -> Pattern | None:
     """The pattern that all layers follow, where they say so."""
-    said = [getattr(getattr(each, "config", each), "pattern", None) for each in attentions]
+    said = [getattr(_speaker(each), "pattern", None) for each in attentions]
     return said[0] if said and all(isinstance(each, Pattern) and each == said[0] for each in said) else None
+
+
+def _speaker(attention: nn.Module) -> object:
+    """What knows the pattern of a layer: the point beside a switched module, its config, or itself."""
+    return AttachedPoint.of(attention) or getattr(attention, "config", attention)
 
 
 def num_globals_of(model: nn.Module) -> int:
