@@ -112,3 +112,14 @@ def test_a_table_is_whole_on_disk_before_it_takes_its_place(
     with pytest.raises(OSError, match="no room"):
         export([], tmp_path, "csv")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == old
+
+
+def test_what_was_measured_inside_a_run_is_no_column_of_its_row(tmp_path: Path) -> None:
+    """Lists of rows cannot stand in a CSV file: they have a table of their own, or none."""
+    record = study(tasks=1, seeds=1, epochs=5)[0] | {
+        "inside": [{"quantity": "dispersion"}],
+        "along": [{"quantity": "dispersion"}],
+        "landscapes": [{"epoch": 3, "steepness": 1.0}],
+    }
+    assert not {"inside", "along", "landscapes"} & set(runs_table([record]).columns)
+    export([record], tmp_path, "csv")

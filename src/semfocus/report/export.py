@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
+from semfocus.report.around import LANDSCAPES
 from semfocus.report.lengths import KEY as EVALUATIONS
 from semfocus.report.probed import KEY as PROBES
 from semfocus.report.twins import KEY as TWINS
 from semfocus.studies.arms import arm_of
+from semfocus.studies.mechanism_tests.looked import ALONG
+from semfocus.studies.mechanism_tests.looked import KEY as INSIDE
 from semfocus.studies.setting import flat
 
 if TYPE_CHECKING:
@@ -19,7 +22,19 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
-_ELSEWHERE = ("curve", "spec", "run", "state", "reason", EVALUATIONS, PROBES, TWINS)
+_ELSEWHERE = (
+    "curve",
+    "spec",
+    "run",
+    "state",
+    "reason",
+    EVALUATIONS,
+    PROBES,
+    TWINS,
+    INSIDE,
+    ALONG,
+    LANDSCAPES,
+)
 
 
 def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
