@@ -8,6 +8,7 @@ from pathlib import Path
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.studies.arms import BASELINE, arm_of
+from semfocus.studies.drive import drive
 from semfocus.studies.execution import make_executor
 from semfocus.studies.job import Message
 from semfocus.studies.probe_job import Look, is_measured
@@ -45,18 +46,7 @@ def probe_study(
     if not work.waiting:
         return work.errors
     name = "serial" if executor == "serial" else "pool"
-    doing = make_executor(name, work.hear, workers, threads)
-    try:
-        while work.looks:
-            while work.waiting and doing.free():
-                doing.start(work.next_look())
-            doing.wait(1.0)
-    except BaseException:
-        work.stopping = True
-        doing.stop()
-        raise
-    finally:
-        doing.close()
+    drive(work, make_executor(name, work.hear, workers, threads))
     return work.errors
 
 
@@ -80,7 +70,7 @@ class _Work:
         self.stopping = False
         self.errors: dict[str, str] = {}
         self.tries: Counter[str] = Counter()
-        self.looks: dict[str, Look] = {}
+        self.unfinished: dict[str, Look] = {}
         recipe = None if recipe_file is None else str(recipe_file.absolute())
         for run, spec in self.specs.items():
             directory, own = store.directory(spec), probing_for(spec, probing)
@@ -91,14 +81,14 @@ class _Work:
                 self.errors[run] = str(error)
                 continue
             where = str(directory.path.absolute())
-            self.looks[run] = Look(run, where, asdict(own), device, threads, recipe)
-        self.waiting = deque(self.looks)
-        self.total = len(self.looks)
+            self.unfinished[run] = Look(run, where, asdict(own), device, threads, recipe)
+        self.waiting = deque(self.unfinished)
+        self.total = len(self.unfinished)
 
-    def next_look(self) -> Look:
+    def next_job(self) -> Look:
         run = self.waiting.popleft()
         self.tries[run] += 1
-        return self.looks[run]
+        return self.unfinished[run]
 
     def hear(self, run: str, message: Message) -> None:
         """What an executor tells."""
@@ -109,5 +99,5 @@ class _Work:
                 self.waiting.append(run)
                 return
             self.errors[run] = message["reason"]
-        del self.looks[run]
-        self.watch(self.specs[run], self.total - len(self.looks), self.total)
+        del self.unfinished[run]
+        self.watch(self.specs[run], self.total - len(self.unfinished), self.total)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from semfocus.runs.landscape_directory import LandscapeDirectory
 from semfocus.runs.landscape_spec import GridSpec, HessianSpec
+from semfocus.studies.drive import drive
 from semfocus.studies.execution import make_executor
 from semfocus.studies.job import Message
 from semfocus.studies.landscape.part import Part
@@ -39,18 +40,7 @@ def survey(
         work = Survey(places, device, threads, attempts, recipe, watch)
         if not work.waiting:
             return
-        doing = make_executor(executor, work.hear, workers, threads)
-        try:
-            while work.parts:
-                while work.waiting and doing.free():
-                    doing.start(work.next_part())
-                doing.wait(1.0)
-        except BaseException:
-            work.stopping = True
-            doing.stop()
-            raise
-        finally:
-            doing.close()
+        drive(work, make_executor(executor, work.hear, workers, threads))
 
 
 class Survey:
@@ -70,26 +60,26 @@ class Survey:
         self.watch = watch
         self.tries: Counter[str] = Counter()
         self.stopping = False
-        self.parts: dict[str, Part] = {}
+        self.unfinished: dict[str, Part] = {}
         self.total = self.done = 0
         for place in self.places.values():
             spec, missing = place.spec(), _missing(place)
             for row in missing:
                 name = f"{place.name}/{'hessian' if row is None else row}"
                 where = str(place.path.absolute())
-                self.parts[name] = Part(name, where, row, device, threads, recipe_file)
+                self.unfinished[name] = Part(name, where, row, device, threads, recipe_file)
             if isinstance(spec, GridSpec):
                 self.total += spec.points**2
                 self.done += spec.points * (spec.points - len(missing))
             elif missing:
                 self.total += spec.most_products
-        self.waiting = deque(self.parts)
+        self.waiting = deque(self.unfinished)
         self.under_way: Counter[str] = Counter()
 
-    def next_part(self) -> Part:
+    def next_job(self) -> Part:
         name = self.waiting.popleft()
         self.tries[name] += 1
-        return self.parts[name]
+        return self.unfinished[name]
 
     def hear(self, name: str, message: Message) -> None:
         """What an executor tells."""
@@ -98,7 +88,7 @@ class Survey:
         if message["event"] == "point":
             self.under_way[name] += 1
         elif message["event"] == "ended":
-            self._keep(self.parts.pop(name), message)
+            self._keep(self.unfinished.pop(name), message)
         elif message["event"] == "failed":
             self.under_way.pop(name, None)
             if not message["again"] or self.tries[name] >= self.attempts:
