@@ -1,7 +1,5 @@
 """The page about loss landscapes: maps, surfaces to turn, steepness and curvature of several runs side by side."""
 
-import base64
-import hashlib
 import json
 import math
 import os
@@ -11,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from semfocus import __version__
@@ -19,14 +16,15 @@ from semfocus.durable import write_durably
 from semfocus.report.colour_ramp import ColourRamp, colour, ramp_of
 from semfocus.report.landscape_curves import lipschitz_panels
 from semfocus.report.landscape_map import colour_legend, landscape_map
-from semfocus.report.palette import inks, stylesheet
+from semfocus.report.palette import inks
+from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import shortened, visible
 from semfocus.studies.arms import GROUPS, arm_of
 
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid, Landscape
 
-_TEMPLATES = Path(__file__).parent / "templates"
+TITLE = "How does the loss look around the model?"
 #: points a side of a surface that is turned by hand; a finer grid is thinned out
 _MOST_POINTS = 61
 
@@ -50,30 +48,23 @@ def landscape_page(landscapes: Sequence["Landscape"]) -> str:
         float(value) for each in landscapes for grid in each.grids for value in grid.losses.ravel()
     )
     labels = [arm.label for arm in arms]
-    script = (_TEMPLATES / "landscape.js").read_text()
-    style = (_TEMPLATES / "style.css").read_text() + (_TEMPLATES / "landscape.css").read_text()
-    return (
-        _environment()
-        .get_template("page")
-        .render(
-            version=__version__,
-            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            style=Markup(style + stylesheet(chosen.values())),
-            script=Markup(script),
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            data=_data_block(landscapes, names, ramp),
-            found=list(zip(landscapes, names, labels, strict=True)),
-            tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
-            inks=chosen,
-            maps=_maps(landscapes, names, ramp),
-            ramp=ramp,
-            legend=colour_legend(ramp, ramp.ticks()),
-            slopes={
-                unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")
-            },
-            facts=_common(landscapes),
-            not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
-        )
+    pages = environment()
+    pages.filters["number"] = _number
+    return pages.get_template("landscape").render(
+        title=TITLE,
+        version=__version__,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **style_and_script(chosen.values(), "landscape.js", "landscape.css"),
+        data=_data_block(landscapes, names, ramp),
+        found=list(zip(landscapes, names, labels, strict=True)),
+        tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
+        inks=chosen,
+        maps=_maps(landscapes, names, ramp),
+        ramp=ramp,
+        legend=colour_legend(ramp, ramp.ticks()),
+        slopes={unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")},
+        facts=_common(landscapes),
+        not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
     )
 
 
@@ -179,19 +170,3 @@ def _common(landscapes: Sequence["Landscape"]) -> list[tuple[str, str]]:
 
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
-
-
-def _environment() -> Environment:
-    """Everything that the template prints is escaped, after characters that cannot be seen became visible."""
-    environment = Environment(
-        loader=DictLoader({"page": (_TEMPLATES / "landscape.html").read_text()}),
-        autoescape=True,
-        finalize=lambda value: (
-            value if isinstance(value, Markup) else visible(value).replace(" %", "\u00a0%")
-        ),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"short": shortened, "number": _number}
-    return environment

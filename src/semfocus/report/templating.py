@@ -42,11 +42,14 @@ def environment() -> Environment:
     return found
 
 
-def style_and_script(chosen: Iterable[Ink]) -> dict[str, Any]:
+def style_and_script(
+    chosen: Iterable[Ink], script_file: str = "script.js", more_style: str | None = None
+) -> dict[str, Any]:
     """What every page carries in itself; its policy names the digest of the script, so that no other one runs."""
-    script = (_TEMPLATES / "script.js").read_text()
+    script = (_TEMPLATES / script_file).read_text()
+    styles = ["style.css"] if more_style is None else ["style.css", more_style]
     return {
-        "style": Markup((_TEMPLATES / "style.css").read_text() + stylesheet(chosen)),
+        "style": Markup("".join((_TEMPLATES / name).read_text() for name in styles) + stylesheet(chosen)),
         "script": Markup(script),
         "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
