@@ -105,6 +105,8 @@ def outcome(record: Record) -> str:
     summary = record.get("summary") or {}
     if record["state"] != "done" or not summary:
         return f"{record['state']}: {record.get('reason')}"
+    if summary["target_accuracy"] is None:
+        return f"held-out perplexity {summary['last_held_out_perplexity']:.3f}"
     target, reached = summary["target_accuracy"], summary["epochs_to_target"]
     when = f"{target:.0%} at epoch {reached}" if reached is not None else f"below {target:.0%}"
     return f"{when}, held-out {summary['last_held_out_accuracy']:.1%}"

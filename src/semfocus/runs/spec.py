@@ -10,7 +10,7 @@ from semfocus.mechanisms import Pattern, parse_pattern
 from semfocus.runs.paper_settings import paper_model, paper_training
 from semfocus.runs.training_settings import TrainingSettings
 from semfocus.settings import ModelSettings, Settings
-from semfocus.tasks import FileTask, Task, checked_length, parse_task
+from semfocus.tasks import FileTask, Task, TextTask, checked_length, parse_task
 
 #: raised whenever the same spec would give another result, so that old results are not mistaken for new
 RESULTS_VERSION: Literal[2] = 2
@@ -58,14 +58,18 @@ class RunSpec(Settings):
     @model_validator(mode="after")
     def _check_task(self) -> "RunSpec":
         task = parse_task(self.task)
-        digest = task.digest if isinstance(task, FileTask) else None
+        digest = task.digest if isinstance(task, FileTask | TextTask) else None
         if self.data not in (None, digest):
             raise ValueError(f"{self.task}: the file has changed since the run was specified")
+        if isinstance(task, TextTask):
+            task = self._checked_text(task)
+        elif self.training.tokenizer != "bytes":
+            raise ValueError(f"training.tokenizer is for text:PATH, not for {self.task}")
         if isinstance(task, FileTask) and self.training.length != task.paper_length:
             raise ValueError(
                 "training.length belongs to tasks that draw samples; a data file has its own lengths"
             )
-        if isinstance(task, FileTask) and self.training.replace_sample is not None:
+        if isinstance(task, FileTask | TextTask) and self.training.replace_sample is not None:
             raise ValueError(
                 "training.replace_sample needs a task that draws samples; a data file has only its own"
             )
@@ -75,6 +79,15 @@ class RunSpec(Settings):
         object.__setattr__(self, "data", digest)
         self._task = task
         return self
+
+    def _checked_text(self, text: TextTask) -> TextTask:
+        if not isinstance(self.training.length, int):
+            raise ValueError(
+                f"training.length of a text is one number, its context, got {self.training.length}"
+            )
+        if self.pattern_value.global_tokens():
+            raise ValueError(f"{self.pattern}: global tokens see what comes later, which a text must not")
+        return text.with_tokenizer(self.training.tokenizer)
 
     @property
     def task_value(self) -> Task:
@@ -93,7 +106,7 @@ class RunSpec(Settings):
         """
         values = self.model_dump(mode="json")
         if self.data is not None:
-            values["task"] = "file"
+            values["task"] = self._task.name
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
     @property

@@ -45,12 +45,12 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield _row(path, line, fields)
             empty = False
     except UnicodeDecodeError:
-        raise ValueError(_not_utf8(path)) from None
+        raise ValueError(not_utf8(path)) from None
     if empty:
         raise ValueError(f"{path}: has no rows")
 
 
-def _not_utf8(path: Path) -> str:
+def not_utf8(path: Path) -> str:
     """Where the text breaks: looked up in the whole file, as a reader's own error counts from its last block."""
     content = path.read_bytes()
     try:
