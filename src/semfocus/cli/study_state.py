@@ -1,5 +1,6 @@
 """What a watcher knows of a study: which runs are running, how far, and how long the rest will take."""
 
+import math
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.directory import FAILURE
-from semfocus.runs.record import Record
+from semfocus.runs.record import Record, is_text
 from semfocus.studies import StudyWatcher
 from semfocus.studies.titles import run_title, varying_keys
 
@@ -98,6 +99,16 @@ def failure_line(record: Record, store: Store, keys: Collection[str] = ()) -> st
 def title(spec: RunSpec, keys: Collection[str] = ()) -> str:
     """A run in a few words."""
     return run_title(spec.model_dump(mode="json"), keys)
+
+
+def progress_words(row: dict[str, Any], task: str) -> tuple[str, str]:
+    """How far a run is on both parts of its data: accuracies, for text perplexities."""
+    if is_text(task):
+        return tuple(
+            f"{part} perplexity {math.exp(min(row[f'{column}_loss'], 700.0)):.2f}"
+            for part, column in (("train", "train"), ("held-out", "held_out"))
+        )  # type: ignore[return-value]
+    return f"train {row['train_accuracy']:6.1%}", f"held-out {row['held_out_accuracy']:6.1%}"
 
 
 def outcome(record: Record) -> str:

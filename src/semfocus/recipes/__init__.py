@@ -16,6 +16,9 @@ from semfocus.recipes import (
     k_sweep,
     k_sweep_marked_majority,
     landscape,
+    language_bpe,
+    language_small,
+    language_unigram,
     learning_rate,
     length,
     mask_sizes,
@@ -70,6 +73,9 @@ RECIPES: Mapping[str, Recipe] = {
     "tuned": tuned,
     "length": length,
     "norm": norm,
+    "language_small": language_small,
+    "language_unigram": language_unigram,
+    "language_bpe": language_bpe,
     "as_released": as_released,
 }
 

@@ -51,6 +51,16 @@ class TextTask(Task):
 
     __repr__ = __str__
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextTask) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str, str]:
+        return str(self), self.digest, self.tokenizer_name
+
     @property
     def symbols(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(self.tokenizer.symbols)
