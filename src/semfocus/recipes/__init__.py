@@ -23,6 +23,7 @@ from semfocus.recipes import (
     length,
     mask_sizes,
     norm,
+    pretrain_finetune,
     quick,
     sharpness,
     sharpness_paper,
@@ -76,6 +77,7 @@ RECIPES: Mapping[str, Recipe] = {
     "language_small": language_small,
     "language_unigram": language_unigram,
     "language_bpe": language_bpe,
+    "pretrain_finetune": pretrain_finetune,
     "as_released": as_released,
 }
 

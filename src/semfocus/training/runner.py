@@ -18,6 +18,7 @@ from semfocus.training.loop import Diverged, reached_stop, train
 from semfocus.training.observers import Attempt, Observer
 from semfocus.training.optimiser import build_optimiser, restore_optimiser
 from semfocus.training.persistence import CheckpointKeeper, JournalKeeper
+from semfocus.training.pretrained import start_from_pretraining
 
 
 def run(
@@ -28,11 +29,12 @@ def run(
     device: str = "auto",
     threads: int = 1,
     checkpoint_seconds: float = 10.0,
+    patience: float = 0.0,
 ) -> Record:
     """The record of a spec: read if the run has ended, else computed from its last checkpoint on.
 
     A run that diverges is a result (state `diverged`). Any other failure is noted in the journal and
-    raised; calling again continues from the last checkpoint.
+    raised; calling again continues from the last checkpoint. `patience`: seconds to wait if another process has the run.
     """
     directory = store.directory(spec)
     finished = directory.record()
@@ -40,13 +42,13 @@ def run(
         return finished
     chosen = resolve_device(device)
     directory.create(spec.model_dump(mode="json"))
-    with directory.owned(), limited_threads(threads):
+    with directory.owned(patience), limited_threads(threads):
         finished = directory.record()  # another process may have ended it meanwhile
         if finished is not None:
             return finished
         directory.remove_leftovers()
         try:
-            return _attempt(spec, directory, list(observers), chosen, checkpoint_seconds)
+            return _attempt(spec, store, list(observers), chosen, threads, checkpoint_seconds)
         except KeyboardInterrupt:
             directory.note("interrupted")
             raise
@@ -57,11 +59,13 @@ def run(
 
 def _attempt(
     spec: RunSpec,
-    directory: RunDirectory,
+    store: Store,
     observers: list[Observer],
     device: torch.device,
+    threads: int,
     checkpoint_seconds: float,
 ) -> Record:
+    directory = store.directory(spec)
     tokenizer = tokenizer_of_run(spec, directory)
     environment = describe_environment(device) | tokenizer
     directory.write_environment(environment)
@@ -75,7 +79,9 @@ def _attempt(
         problems.append(f"the journal lacks epochs before {checkpoint.epoch}: training starts again")
         checkpoint = None
     resumed_after = -1
-    if checkpoint is not None:
+    if checkpoint is None:
+        start_from_pretraining(model, spec, store, device=str(device), threads=threads)
+    else:
         model.load_state_dict(checkpoint.groups["model"])
         restore_optimiser(optimiser, checkpoint.groups.get("optimiser", {}))
         resumed_after = checkpoint.epoch
