@@ -114,3 +114,29 @@ def test_a_run_with_learned_pieces_knows_its_tokenizer(
     record = run(spec, store)
     assert record["environment"]["tokenizer"] == task.tokenizer.digest
     assert load_run(store.directory(spec)).model.config.num_classes == 300
+
+
+def test_a_language_model_can_be_probed_and_its_attention_drawn(text: str, tmp_path: Path) -> None:
+    from semfocus.probes import probe_rows
+    from semfocus.studies.attention_maps import attention_maps
+
+    spec = RunSpec(task=text, pattern="top_k(3)", **TINY)
+    store = open_store(tmp_path / "runs")
+    run(spec, store)
+    trained, data = load_run(store.directory(spec)), dataset_of(spec).held_out
+    quantities = ["dispersion", "num_kept", "mean_gradient_norm_readout"]
+    rows = probe_rows(trained.model, data.tokens[:4], labels=data.labels[:4], quantities=quantities)
+    found = {row["quantity"]: row for row in rows if row["layer"] in (None, 0)}
+    assert found["dispersion"]["num"] + found["dispersion"]["num_missing"] > 0
+    assert found["num_kept"]["mean"] == pytest.approx((1 + 2 + 3 * 10) / 12), "fewer where fewer are allowed"
+    logits = trained.model.eval()(data.tokens[:4])
+    torch.nn.functional.cross_entropy(logits.flatten(0, 1), data.labels[:4].flatten()).backward()
+    square = sum(
+        float(each.grad.double().square().sum())
+        for name, each in trained.model.named_parameters()
+        if name.startswith("readout")
+    )
+    assert found["mean_gradient_norm_readout"]["mean"] == pytest.approx(math.sqrt(square), rel=1e-4)
+    maps = attention_maps(trained)
+    assert "".join(maps["symbols"]) == spec.task_value.text_of(data.tokens[0])
+    assert maps["label"] == spec.task_value.text_of(data.labels[0, -1:])
