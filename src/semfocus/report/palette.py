@@ -14,7 +14,6 @@ HUES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("#5546c4", "#a99cff"),
         ("#8a6fe0", "#cfc4ff"),
         ("#2f2480", "#7a68f0"),
-        ("#7d5aa8", "#c9a6ee"),
     ),
     "control": (("#9c3d8b", "#e58bd3"), ("#c0699f", "#f5b8e2"), ("#652457", "#b65fa5")),
 }

@@ -63,5 +63,5 @@ def perplexity_figure(
         values=NarrowLogarithmic(low / room, high * room, HEIGHT - BOTTOM, TOP),
     )
     if has_target:
-        panel.level(goal.perplexity, f"target {goal.perplexity:.3g}")
+        panel.level(goal.perplexity, f"target {goal.perplexity:.3g}", at_left=True)
     return with_lines(panel, sampled, grid, inks)

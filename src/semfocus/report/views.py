@@ -169,7 +169,7 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
     figures = [
         *_curves(summary, inks),
         survival_figure(
-            f"seeds not yet at {summary.goal.words}",
+            f"seeds not yet at {summary.goal.short}",
             {arm.label: steps for arm in summary.arms if (steps := _steps(arm, arms[arm.label])) is not None},
             inks,
             epoch_grid([record for records in arms.values() for record in records])[-1],

@@ -16,7 +16,7 @@ BASELINE = "full"
 USER_DEFINED = "user-defined"
 PRE_TRAINED = "pre-trained"
 #: what a run learned before is a matter of its arm
-_EARLIER = "pretraining."
+EARLIER = "pretraining."
 GROUPS = (
     "baseline",
     "input-dependent",
@@ -74,7 +74,7 @@ def arm_of(spec: Mapping[str, Any]) -> Arm:
     temperature = float(setting.get("model.inverse_temperature", 1.0))
     label = pattern if temperature == 1 else f"{pattern}{SHARPENED}{temperature:g}"
     controls = controls_text(setting)
-    earlier = setting.get(f"{_EARLIER}pattern")
+    earlier = setting.get(f"{EARLIER}pattern")
     if earlier is not None:
         return Arm(f"{label}{controls} after {earlier}", PRE_TRAINED)
     return Arm(label + controls, "control" if controls else _group_of(pattern, temperature))
@@ -102,7 +102,7 @@ def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) 
         spec = flat(record.get("spec") or {})
         if "task" in spec:
             apart = {*WITHIN_A_COMPARISON, *apart_from, "recipe"}
-            shared = {key: spec[key] for key in spec if key not in apart and not key.startswith(_EARLIER)}
+            shared = {key: spec[key] for key in spec if key not in apart and not key.startswith(EARLIER)}
             key = json.dumps([spec["task"], shared], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
     found = [_comparison(own, apart_from) for members in sharing.values() for own in _by_file(members)]
@@ -132,7 +132,7 @@ def _versions(members: list[tuple[Setting, Record]]) -> dict[str, set[str]]:
 
 
 def _version(spec: Setting) -> str:
-    earlier = {key: value for key, value in spec.items() if key.startswith(_EARLIER)}
+    earlier = {key: value for key, value in spec.items() if key.startswith(EARLIER)}
     if not earlier:
         return str(spec.get("recipe"))
     return hashlib.sha256(json.dumps([spec.get("recipe"), earlier], sort_keys=True).encode()).hexdigest()
@@ -160,7 +160,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
         key: value
         for key, value in unlike_the_paper(task, members[0][0]).items()
         if key not in {*WITHIN_A_COMPARISON, *apart_from}
-        and not key.startswith(_EARLIER)
+        and not key.startswith(EARLIER)
         and not (key == "recipe" and len({spec.get("recipe") for spec, _ in members}) > 1)
     }
     return Comparison(

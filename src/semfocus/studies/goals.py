@@ -6,7 +6,7 @@ from statistics import median
 
 from semfocus.runs.record import is_text
 from semfocus.studies.arms import Comparison
-from semfocus.studies.wording import number, percent
+from semfocus.studies.wording import percent
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Goal:
     value: float
     words: str
     at_most: bool = False
+
+    @property
+    def short(self) -> str:
+        """Its name without the explanation."""
+        return self.words.partition(" (")[0]
 
     @property
     def perplexity(self) -> float:
@@ -56,7 +61,7 @@ def _end_of(comparison: Comparison, baseline: str, column: str, words: str) -> G
     return Goal(
         column,
         goal.value,
-        f"{words} perplexity {number(goal.perplexity)} (where {baseline} ended)",
+        f"{words} perplexity {goal.perplexity:.3g} (where {baseline} ended)",
         at_most=True,
     )
 

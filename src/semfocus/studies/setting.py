@@ -45,6 +45,9 @@ def unlike_the_paper(task: str, setting: Setting) -> Setting:
     paper = {"data": None, "recipe": None} | paper_setting(task)
     if task.startswith("file:"):
         paper["training.length"] = setting.get("training.length")
+    if "pretraining.task" in setting:
+        usual = paper_setting(str(setting["pretraining.task"]))
+        paper |= {f"pretraining.{key}": value for key, value in usual.items() if key.startswith("training.")}
     different = {key: value for key, value in setting.items() if key not in paper or paper[key] != value}
     different.pop("results_version", None)  # a matter of the software, not of the experiment
     return dict(sorted(different.items()))
