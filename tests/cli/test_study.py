@@ -459,6 +459,8 @@ def test_seeds_are_a_number_or_a_list() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in ("language_unigram", "language_bpe"):
+        pytest.importorskip("sentencepiece")
     monkeypatch.setitem(RECIPES, name, Tiny(RECIPES[name].recipe, num_tasks=2, num_seeds=2))
     result = printed(name, *SERIAL, *(["--seeds", "2"] if name == "tuned" else []))
     assert {record["state"] for record in result["records"]} == {"done"}

@@ -11,11 +11,15 @@ from semfocus.studies.selection import changed, without_repeats
 def tiny(spec: RunSpec) -> RunSpec:
     """Length 6 or the next that the task allows, width 8, 20 samples, 2 epochs; what a recipe varies stays."""
     length = next(each for each in range(6, 100) if spec.task_value.allows_length(each) is None)
-    training = {"length": length, "num_train": 20, "num_held_out": 10, "epochs": 2}
-    return changed(
-        spec,
-        {"model.d_model": 8, "model.d_mlp": 8, **{f"training.{key}": each for key, each in training.items()}},
-    )
+    training: dict[str, Any] = {"length": length, "num_train": 20, "num_held_out": 10, "epochs": 2}
+    changes = {"model.d_model": 8, "model.d_mlp": 8}
+    changes |= {f"training.{key}": each for key, each in training.items()}
+    if spec.pretraining is not None:
+        changes |= {f"pretraining.training.{key}": each for key, each in training.items()}
+    kind, *size = spec.training.tokenizer.split(":")
+    if size:
+        changes["training.tokenizer"] = f"{kind}:400"
+    return changed(spec, changes)
 
 
 @dataclass(frozen=True)

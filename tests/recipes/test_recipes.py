@@ -37,6 +37,10 @@ NUMBERS = {
     "tuned": 2 * 4 * 6 * 3,
     "length": 3 * 4 * 10,
     "norm": 3 * 4 * 2 * 10,
+    "language_small": 4 * 3,
+    "language_unigram": 3 * 4 * 5,
+    "language_bpe": 3 * 3 * 5,
+    "pretrain_finetune": 2 * 3 + 2 * 3 * 3,
     "as_released": 8 * 7 * 10,
 }
 

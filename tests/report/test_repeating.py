@@ -42,8 +42,13 @@ def parsed_back(command: str) -> RunSpec:
             "model": {"activation": "gelu", "first_norm_eps": 1e-3, "padding_takes_part": True},
             "training": {"learning_rate_scale": {"query_key": 3.1622776601683795}, "clip_norm": None},
         },
+        {"task": "text:stdlib", "training": {"length": 20, "tokenizer": "bpe:400"}},
+        {
+            "task": "parity",
+            "pretraining": {"task": "text:stdlib", "pattern": "top_k(5)", "training": {"epochs": 3}},
+        },
     ],
-    ids=["the paper's", "sharper", "lengths", "nested"],
+    ids=["the paper's", "sharper", "lengths", "nested", "text", "pre-trained"],
 )
 def test_the_command_of_a_run_names_that_run(values: dict[str, Any]) -> None:
     spec = RunSpec(seed=7, **values)

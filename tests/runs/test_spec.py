@@ -98,7 +98,9 @@ LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_gradient", 1.0, 0.1),
     ("model", "score_clip", None, 1.0),
     ("training", "replace_sample", None, 0),
+    ("training", "tokenizer", "bytes", "bpe:400"),
 ]
+TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -110,15 +112,46 @@ def test_fields_that_came_later_change_no_name(name: str, values: dict[str, Any]
 def test_a_field_that_came_later_is_written_only_where_it_is_used(
     part: str, field: str, default: Any, other: Any
 ) -> None:
-    base = RunSpec(task="parity")
-    said = RunSpec(**{"task": "parity", part: {field: default}})
-    used = RunSpec(**{"task": "parity", part: {field: other}})
+    task = TASK_OF_FIELD.get(field, "parity")
+    base = RunSpec(task=task)
+    said = RunSpec(**{"task": task, part: {field: default}})
+    used = RunSpec(**{"task": task, part: {field: other}})
     assert base.digest == said.digest != used.digest
     assert base.model_dump(mode="json") == said.model_dump(mode="json")
     assert field not in base.model_dump()[part]
     written = json.loads(json.dumps(used.model_dump(mode="json")))
     assert written[part][field] == other
     assert RunSpec(**written) == used
+
+
+EARLIER = {"task": "text:stdlib", "pattern": "top_k( 5 )", "training": {"epochs": 2}}
+
+
+def test_pretraining_is_a_part_of_the_spec_only_where_there_is_some() -> None:
+    plain = RunSpec(task="parity")
+    assert RunSpec(task="parity", pretraining=None).digest == plain.digest
+    assert "pretraining" not in plain.model_dump()
+    spec = RunSpec(task="parity", seed=3, model={"num_blocks": 2}, pretraining=EARLIER)
+    earlier = RunSpec(
+        task="text:stdlib",
+        pattern="top_k(5)",
+        seed=3,
+        model={"num_blocks": 2},
+        training={"epochs": 2},
+    )
+    assert spec.pretraining_spec == earlier
+    assert spec.pretraining is not None
+    assert (spec.pretraining.pattern, spec.pretraining.data) == ("top_k(5)", earlier.data)
+    assert spec.digest != RunSpec(task="parity", seed=3, model={"num_blocks": 2}).digest
+    written = json.loads(json.dumps(spec.model_dump(mode="json")))
+    assert RunSpec(**written) == spec
+    assert RunSpec(**written).digest == spec.digest
+    other = RunSpec(
+        task="parity", seed=3, model={"num_blocks": 2}, pretraining={**EARLIER, "pattern": "full"}
+    )
+    assert other.digest != spec.digest
+    with pytest.raises(ValueError, match="global tokens"):
+        RunSpec(task="parity", pretraining={**EARLIER, "pattern": "banded(5)+G1"})
 
 
 def test_every_field_with_a_default_that_is_not_written_is_marked() -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from semfocus.cli.durations import duration
 from semfocus.cli.status import COLOURS
-from semfocus.cli.study_state import Running, StudyState, outcome
+from semfocus.cli.study_state import Running, StudyState, outcome, progress_words
 from semfocus.runs import RunSpec
 from semfocus.runs.record import Record
 from semfocus.studies import StudyWatcher
@@ -70,8 +70,10 @@ def _row(state: StudyState, run: Running) -> tuple[Any, ...]:
         Text(state.title(spec) + attempt, no_wrap=True, overflow="ellipsis"),
         ProgressBar(total=max(1, spec.training.epochs), completed=run.epoch, width=16),
         Text(f"{run.epoch}/{spec.training.epochs}", justify="right"),
-        Text(f"train {row['train_accuracy']:6.1%}" if row else "starting", no_wrap=True),
-        Text(f"held-out {row['held_out_accuracy']:6.1%}" if row else "", no_wrap=True),
+        *(
+            Text(words, no_wrap=True)
+            for words in (progress_words(row, spec.task) if row else ("starting", ""))
+        ),
         Text(f"{duration(left)} left" if left is not None and row else "", no_wrap=True, style="dim"),
     )
 
@@ -95,8 +97,8 @@ class PlainLines(StudyState):
         super().epoch_ended(spec, row)
         if monotonic() - self.said_at >= _QUIET_SECONDS:
             self._say(
-                f"{self.title(spec)}: epoch {row['epoch']}/{spec.training.epochs}, train {row['train_accuracy']:.1%}, "
-                f"held-out {row['held_out_accuracy']:.1%}"
+                f"{self.title(spec)}: epoch {row['epoch']}/{spec.training.epochs}, "
+                + ", ".join(" ".join(words.split()) for words in progress_words(row, spec.task))
             )
 
     def run_failed(self, spec: RunSpec, attempt: int, reason: str) -> None:

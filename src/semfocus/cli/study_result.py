@@ -113,7 +113,7 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from semfocus.studies.tables import COLUMNS, summary_rows
 
     setting = values_text(summary.comparison.setting)
-    title = f"{summary.comparison.task}; target: {summary.target:.0%} training accuracy"
+    title = f"{summary.comparison.task}; target: {summary.goal.words}"
     columns = [key for key in _COLUMNS if key != "seconds" or console.width >= _WIDE]
     table = Table(
         title=escape(title),
@@ -160,5 +160,6 @@ def _plain(summary: "TaskSummary") -> dict[str, Any]:
         "task": comparison.task,
         "setting": comparison.setting,
         "target": summary.target,
+        "goal": summary.goal.words,
         "arms": [asdict(arm) for arm in summary.arms],
     }

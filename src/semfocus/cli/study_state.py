@@ -1,5 +1,6 @@
 """What a watcher knows of a study: which runs are running, how far, and how long the rest will take."""
 
+import math
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.directory import FAILURE
-from semfocus.runs.record import Record
+from semfocus.runs.record import Record, is_text
 from semfocus.studies import StudyWatcher
 from semfocus.studies.titles import run_title, varying_keys
 
@@ -100,11 +101,23 @@ def title(spec: RunSpec, keys: Collection[str] = ()) -> str:
     return run_title(spec.model_dump(mode="json"), keys)
 
 
+def progress_words(row: dict[str, Any], task: str) -> tuple[str, str]:
+    """How far a run is on both parts of its data: accuracies, for text perplexities."""
+    if is_text(task):
+        return tuple(
+            f"{part} perplexity {math.exp(min(row[f'{column}_loss'], 700.0)):.2f}"
+            for part, column in (("train", "train"), ("held-out", "held_out"))
+        )  # type: ignore[return-value]
+    return f"train {row['train_accuracy']:6.1%}", f"held-out {row['held_out_accuracy']:6.1%}"
+
+
 def outcome(record: Record) -> str:
     """How a run ended, in a few words."""
     summary = record.get("summary") or {}
     if record["state"] != "done" or not summary:
         return f"{record['state']}: {record.get('reason')}"
+    if summary["target_accuracy"] is None:
+        return f"held-out perplexity {summary['last_held_out_perplexity']:.3f}"
     target, reached = summary["target_accuracy"], summary["epochs_to_target"]
     when = f"{target:.0%} at epoch {reached}" if reached is not None else f"below {target:.0%}"
     return f"{when}, held-out {summary['last_held_out_accuracy']:.1%}"

@@ -1,5 +1,6 @@
 """semfocus tasks: what there is to learn, and samples of it."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +50,7 @@ def _question(task: "Task") -> str:
 @app.command("sample")
 @explains_errors
 def sample(
-    task: Annotated[str, typer.Argument(help="A task, or file:PATH.")],
+    task: Annotated[str, typer.Argument(help="A task, file:PATH, or text:PATH.")],
     num: Annotated[int, typer.Option(min=1, help="How many.")] = 5,
     length: Annotated[
         str | None, typer.Option(help="Length, or LOW:HIGH (default: the paper's).", show_default=False)
@@ -73,6 +74,14 @@ def sample(
     tokens, labels = chosen.sample(
         num, asked if isinstance(asked, int) else (asked[0], asked[1]), stream(seed, "sample")
     )
+    if labels.dim() > 1:  # a text is its own label
+        if output is not None:
+            raise ValueError(
+                f"{chosen}: windows of a text have no labels to write; look at them without --output"
+            )
+        for row in tokens:
+            typer.echo(json.dumps(chosen.text_of(row), ensure_ascii=False))
+        return
     rows = [(chosen.text_of(row), str(label)) for row, label in zip(tokens, labels.tolist(), strict=True)]
     if output is None:
         for sequence, label in rows:

@@ -20,12 +20,14 @@ from semfocus.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from semfocus.runs.record import Record
 
 
 @explains_errors
 def train(
-    task: Annotated[str, typer.Argument(help="A task (see `semfocus tasks list`), or file:PATH.")],
+    task: Annotated[str, typer.Argument(help="A task (see `semfocus tasks list`), file:PATH, or text:PATH.")],
     pattern: Annotated[
         str, typer.Option(help='Which keys a query keeps, e.g. "top_k(5)", "banded(9)+G1".')
     ] = "full",
@@ -103,6 +105,17 @@ def train(
         fail(f"the run {record['state']}: {record['reason']}", FAILED)
 
 
+def text_lines(summary: "Mapping[str, Any]") -> list[str]:
+    """What a language model has learned."""
+    return [
+        f"  last training perplexity {summary['last_train_perplexity']:.4f} a token",
+        f"  last held-out perplexity {summary['last_held_out_perplexity']:.4f}",
+        f"  best held-out perplexity {summary['best_held_out_perplexity']:.4f} at epoch {summary['best_epoch']}"
+        " (selected on the held-out set)",
+        f"  last held-out accuracy   {summary['last_held_out_accuracy']:.4f} of the next tokens",
+    ]
+
+
 def summary_text(record: "Record", path: str, already_done: bool) -> str:
     """A few lines a person wants to read at the end."""
     spec, summary = record["spec"], record["summary"]
@@ -112,7 +125,9 @@ def summary_text(record: "Record", path: str, already_done: bool) -> str:
     ]
     if already_done:
         lines[0] = f"already {record['state']}: {lines[0]}"
-    if summary:
+    if summary and summary["target_accuracy"] is None:
+        lines += text_lines(summary)
+    elif summary:
         target, reached = summary["target_accuracy"], summary["epochs_to_target"]
         when = (
             f"reached at epoch {reached} ({summary['seconds_to_target']:.1f} s of training)"

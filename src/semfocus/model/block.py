@@ -102,12 +102,12 @@ class Block(nn.Module):
         assert isinstance(attention, SelfAttention)
         pattern = attention.config.pattern
         if not has_kernel(pattern):
-            pattern, mask = Full(), kept_mask(pattern, length, length, mask)
+            pattern, mask = Full(), kept_mask(pattern, length, length, mask, attention.config.causal)
         options = options_of(
             pattern,
             length,
             length,
-            causal=False,
+            causal=attention.config.causal,
             scale=attention.scale,
             dropout=attention_dropout(attention),
             generator=generator,

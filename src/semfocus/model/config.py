@@ -1,15 +1,15 @@
-"""The full description of a classifier: architecture, pattern, and the sizes the task gives."""
+"""The full description of a model: architecture, pattern, and the sizes the task gives."""
 
 from typing import Any
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from semfocus.mechanisms import Full, Pattern, parse_pattern
 from semfocus.settings import ModelSettings, Settings
 
 
 class ModelConfig(ModelSettings):
-    """Everything `Classifier` needs; `pattern` may be given as its string."""
+    """Everything `Classifier` and `LanguageModel` need; `pattern` may be given as its string."""
 
     model_config = Settings.model_config | {"arbitrary_types_allowed": True}
 
@@ -17,6 +17,8 @@ class ModelConfig(ModelSettings):
     num_classes: int = Field(ge=1)
     max_length: int = Field(ge=1)
     pattern: Pattern = Full()
+    #: whether a query sees keys up to its own position only
+    causal: bool = False
 
     @field_validator("pattern", mode="before")
     @classmethod
@@ -26,6 +28,14 @@ class ModelConfig(ModelSettings):
     @field_serializer("pattern")
     def _write_pattern(self, value: Pattern) -> str:
         return str(value)
+
+    @model_validator(mode="after")
+    def _globals_see_everything(self) -> "ModelConfig":
+        if self.causal and self.num_globals:
+            raise ValueError(
+                f"{self.pattern}: global tokens are after all others, which causal attention forbids"
+            )
+        return self
 
     @property
     def num_globals(self) -> int:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from semfocus.model import Classifier, parameter_group
+from semfocus.model.loss import summed_loss
 from semfocus.probes.sequences import Sequences
 from semfocus.randomness import stream
 from semfocus.settings import GroupFactors
@@ -50,7 +50,7 @@ def _gradients(model: Classifier, part: Sequences) -> dict[str, Tensor]:
     generator = stream(0, "gradients", part.first, part.tokens.device)  # for random patterns
     with torch.enable_grad():
         logits = model(part.tokens, part.padding, generator=generator)
-        loss = F.cross_entropy(logits, part.labels, reduction="sum")
+        loss = summed_loss(logits, part.labels)
         gradients = torch.autograd.grad(loss, list(named.values()))
     return dict(zip(named, gradients, strict=True))
 

@@ -42,7 +42,7 @@ def probe_rows(
 ) -> list[Row]:
     """Quantities of `QUANTITIES` (by default all that can be computed) of a model in evaluation mode.
 
-    tokens (sequences, length); padding and relevant like them, bool; labels (sequences,). `patterns` are applied to the
+    tokens (sequences, length); padding and relevant like them, bool; labels (sequences,), or like tokens. `patterns` are applied to the
     scores of the model's own traces as well (rows with counterfactual = True). `chunk` sequences run at a time, by default
     as many as hold about two million scores; only random patterns depend on it.
 

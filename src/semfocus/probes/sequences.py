@@ -60,8 +60,11 @@ def checked_sequences(
                 f"{name} must be bool of the shape of the tokens, {tuple(tokens.shape)}; "
                 f"got {part.dtype} of {tuple(part.shape)}"
             )
-    if labels is not None and labels.shape != tokens.shape[:1]:
-        raise ValueError(f"labels must be ({len(tokens)},), one for each sequence; got {tuple(labels.shape)}")
+    if labels is not None and labels.shape not in (tokens.shape[:1], tokens.shape):
+        raise ValueError(
+            f"labels must be ({len(tokens)},), one for each sequence, or {tuple(tokens.shape)}, one for each token; "
+            f"got {tuple(labels.shape)}"
+        )
     return Sequences(tokens, padding, relevant, labels)
 
 

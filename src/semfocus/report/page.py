@@ -77,6 +77,7 @@ def report_page(
     }
     scored, judged = scores(main), judge_all(summaries)
     lines = forest_lines(main, chosen)
+    targets = {percent(each.target) for each in summaries if not each.by_loss}
     return (
         environment()
         .get_template("page")
@@ -111,7 +112,8 @@ def report_page(
             environments=_environments(known),
             explanation=EXPLANATION,
             certainty=_certainty(main),
-            targets=listed(sorted({percent(each.target) for each in summaries})) if summaries else "",
+            targets=listed(sorted(targets)) if targets else "",
+            has_text=any(each.by_loss for each in summaries),
         )
     )
 

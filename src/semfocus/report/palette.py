@@ -10,6 +10,11 @@ HUES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "input-dependent": (("#0068a8", "#4db2f2"), ("#3f8fd0", "#9ad3fa"), ("#00406b", "#1f8fd6")),
     "input-agnostic": (("#c94f00", "#ff9147"), ("#b97f00", "#f2c14e"), ("#8a2f00", "#e0662a")),
     "sharper full attention": (("#00805d", "#35cfa3"), ("#5b8c00", "#b4dd6c"), ("#00513b", "#119c78")),
+    "pre-trained": (
+        ("#5546c4", "#a99cff"),
+        ("#8a6fe0", "#cfc4ff"),
+        ("#2f2480", "#7a68f0"),
+    ),
     "control": (("#9c3d8b", "#e58bd3"), ("#c0699f", "#f5b8e2"), ("#652457", "#b65fa5")),
 }
 _OTHERS = (("#6b7280", "#a3acb8"), ("#8c8375", "#c4b8a5"))

@@ -73,12 +73,13 @@ class Panel:
     def place(self, epoch: float, value: float) -> Point:
         return self.x(epoch), self.y(value)
 
-    def level(self, value: float, label: str) -> None:
-        """A horizontal line that means something, such as the target."""
+    def level(self, value: float, label: str, at_left: bool = False) -> None:
+        """A horizontal line that means something, such as the target; named at that end where lines leave room."""
         y = self.y(value)
         self.drawing.add("line", css_class="target", x1=self.x.start, x2=self.x.end, y1=y, y2=y)
+        x, anchor = (self.x.start + 4, "start") if at_left else (self.x.end - 2, "end")
         self.drawing.add(
-            "text", label, css_class="target-label", x=self.x.end - 2, y=y + 11, text_anchor="end"
+            "text", label, css_class="target-label", x=x, y=y - 4 if at_left else y + 11, text_anchor=anchor
         )
 
     def mark(self, value: float, label: str) -> None:

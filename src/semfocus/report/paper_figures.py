@@ -9,6 +9,7 @@ from semfocus.durable import write_durably
 from semfocus.report.forest_figure import Heading, axis_range
 from semfocus.report.overview import arm_groups, forest_lines, primary
 from semfocus.report.palette import Ink, inks
+from semfocus.report.perplexity_figure import perplexities_on
 from semfocus.report.sampling import epoch_grid, sample
 from semfocus.report.scales import Logarithmic
 from semfocus.report.texts import shortened
@@ -59,18 +60,23 @@ def _figures(
 
 
 def _curves(summary: "TaskSummary", chosen: Mapping[str, Ink], make: Any) -> Any:
-    """Training and held-out accuracy side by side, medians with quartile bands."""
+    """Training and held-out accuracy (for text perplexity) side by side, medians with quartile bands."""
     figure = make(figsize=(6.8, 2.5), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     arms = summary.comparison.arms
     grid = epoch_grid([record for records in arms.values() for record in records])
-    columns = (("train_accuracy", "training accuracy"), ("held_out_accuracy", "held-out accuracy"))
+    columns = (
+        (("train_loss", "training perplexity"), ("held_out_loss", "held-out perplexity"))
+        if summary.by_loss
+        else (("train_accuracy", "training accuracy"), ("held_out_accuracy", "held-out accuracy"))
+    )
+    goals = {goal.column: goal for goal in (summary.goal, summary.second_goal)}
     for panel, (column, title) in zip(panels, columns, strict=True):
         for label, records in arms.items():
-            sampled = sample(records, column, grid)
-            nan = float("nan")
+            sampled = (perplexities_on if summary.by_loss else sample)(records, column, grid)
+            nan, unit = float("nan"), 1 if summary.by_loss else 100
             low, middle, high = (
-                [nan if value is None else 100 * value for value in values]
+                [nan if value is None else unit * value for value in values]
                 for values in (sampled.lower, sampled.median, sampled.upper)
             )
             ink = chosen[label]
@@ -78,9 +84,13 @@ def _curves(summary: "TaskSummary", chosen: Mapping[str, Ink], make: Any) -> Any
             panel.plot(
                 grid, middle, color=ink.light, linestyle=_dashes(ink), linewidth=1.3, label=shortened(label)
             )
-        panel.axhline(100 * summary.target, color="0.6", linewidth=0.7, linestyle=":")
+        level = goals[column].perplexity if summary.by_loss else 100 * summary.target
+        panel.axhline(level, color="0.6", linewidth=0.7, linestyle=":")
         panel.set(xlabel="epoch", title=title)
-    panels[0].set_ylabel("%")
+    if summary.by_loss:
+        panels[0].set_yscale("log")
+    else:
+        panels[0].set_ylabel("%")
     figure.suptitle(shortened(summary.comparison.task, 60))
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)

@@ -31,7 +31,7 @@ def train_command(record: Mapping[str, Any]) -> str:
     for key, value in unlike_the_paper(str(spec["task"]), flat(spec)).items():
         if key == "recipe":
             words += ["--recipe", "FILE.py"]
-        elif key not in (*_NOT_SET, "data"):
+        elif key not in (*_NOT_SET, "data", "pretraining.data"):
             words += ["-s", f"{key}={_written(value)}"]
     return " ".join(word if word == "FILE.py" else shlex.quote(word) for word in words)
 

@@ -6,9 +6,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from semfocus.report.wording import UNKNOWN, values_text
+from semfocus.studies.goals import perplexities
 from semfocus.studies.tables import seen_text, speedup_text, summary_rows
 from semfocus.studies.times import longest_look
-from semfocus.studies.wording import number, p_value, percent
+from semfocus.studies.wording import number, p_value
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
@@ -51,13 +52,13 @@ class TaskTable:
 def task_table(summary: "TaskSummary") -> TaskTable:
     """Epochs, speedup, certainty, seconds, generalisation; all seeds shown."""
     columns = [
-        f"epochs to {percent(summary.target)} training accuracy",
+        f"epochs to {summary.goal.words}",
         f"speedup over {summary.baseline}",
         "reached",
         "seconds to target",
-        f"epochs to {percent(summary.held_out_target)} held-out",
-        "last held-out accuracy",
-        "train - held-out",
+        f"epochs to {summary.second_goal.words}",
+        f"last held-out {'perplexity' if summary.by_loss else 'accuracy'}",
+        f"train - held-out{' perplexity' if summary.by_loss else ''}",
     ]
     seeds = sorted({seed for arm in summary.arms for seed in arm.seeds})
     rows = zip(summary.arms, summary_rows(summary), strict=True)
@@ -65,7 +66,12 @@ def task_table(summary: "TaskSummary") -> TaskTable:
     return TaskTable(
         columns,
         [
-            ArmRow(arm.label, arm.group, _cells(arm, texts, seeds), values_text(own.get(arm.label, {})))
+            ArmRow(
+                arm.label,
+                arm.group,
+                _cells(arm, texts, seeds, summary.by_loss),
+                values_text(own.get(arm.label, {})),
+            )
             for arm, texts in rows
         ],
         f"Small numbers: seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}, in this order; "
@@ -110,12 +116,17 @@ def _p(p: float | None, corrected: float | None) -> str:
     return "" if p is None or corrected is None else f"{p_value(p)}, Holm {p_value(corrected)}"
 
 
-def _cells(arm: "ArmSummary", texts: dict[str, str], seeds: Sequence[int]) -> list[Cell]:
-    last = dict(zip(arm.ended_seeds, (f"{100 * each:.1f}" for each in arm.last_held_out), strict=True))
+def _cells(arm: "ArmSummary", texts: dict[str, str], seeds: Sequence[int], by_loss: bool) -> list[Cell]:
+    shown = (
+        [f"{each:.4g}" for each in perplexities(arm.last_held_out_loss)]
+        if by_loss
+        else [f"{100 * each:.1f}" for each in arm.last_held_out]
+    )
+    last = dict(zip(arm.ended_seeds, shown, strict=True))
     return [
         Cell(texts["epochs"] or UNKNOWN, _times(arm.times, seeds)),
         Cell(texts["speedup"] or UNKNOWN, "", _certainty(arm)),
-        Cell(texts["reached"], "", f"100 %: {texts['perfect']}"),
+        Cell(texts["reached"], "", f"100 %: {texts['perfect']}" if texts["perfect"] else ""),
         Cell(texts["seconds"] or UNKNOWN, _times(arm.seconds, seeds), _faster(arm.seconds_speedup)),
         Cell(
             texts["held_out_epochs"] or UNKNOWN,

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from semfocus.report.curve_figure import curve_figure, length_figure
 from semfocus.report.lengths import LengthTable, length_table
 from semfocus.report.palette import Ink
+from semfocus.report.perplexity_figure import perplexity_figure
 from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.sampling import epoch_grid
 from semfocus.report.survival_figure import Steps, survival_figure
@@ -166,10 +167,9 @@ def _facts(summary: "TaskSummary") -> list[str]:
 def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
     arms = summary.comparison.arms
     figures = [
-        curve_figure("training accuracy", arms, "train_accuracy", inks, summary.target),
-        curve_figure("held-out accuracy", arms, "held_out_accuracy", inks, summary.held_out_target),
+        *_curves(summary, inks),
         survival_figure(
-            f"seeds not yet at {percent(summary.target)} training accuracy",
+            f"seeds not yet at {summary.goal.short}",
             {arm.label: steps for arm in summary.arms if (steps := _steps(arm, arms[arm.label])) is not None},
             inks,
             epoch_grid([record for records in arms.values() for record in records])[-1],
@@ -182,6 +182,19 @@ def _figures(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup]:
     if twins is not None:
         figures += twin_figures(twins, inks)
     return [figure for figure in figures if figure is not None]
+
+
+def _curves(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[Markup | None]:
+    arms = summary.comparison.arms
+    if summary.by_loss:
+        return [
+            perplexity_figure("held-out perplexity", arms, summary.goal, inks),
+            perplexity_figure("training perplexity", arms, summary.second_goal, inks),
+        ]
+    return [
+        curve_figure("training accuracy", arms, "train_accuracy", inks, summary.target),
+        curve_figure("held-out accuracy", arms, "held_out_accuracy", inks, summary.held_out_target),
+    ]
 
 
 def _steps(arm: "ArmSummary", records: Sequence[Mapping[str, Any]]) -> Steps | None:

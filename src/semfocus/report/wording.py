@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from semfocus.runs.record import is_text
+
 if TYPE_CHECKING:
     from semfocus.studies.arms import Comparison
 
@@ -30,6 +32,8 @@ def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int) -> str:
 
 def setting_of(comparison: "Comparison") -> str:
     """The setting of a comparison, with what its arms have each for itself."""
+    if is_text(comparison.task):  # the paper says the sizes of its language models and little else
+        return f"other than the defaults: {values_text(comparison.setting)}"
     own = sorted({key.split(".", 1)[-1] for values in comparison.arm_settings.values() for key in values})
     return setting_text(comparison.setting) + (f"; each arm at its own {', '.join(own)}" if own else "")
 

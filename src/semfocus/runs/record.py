@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of
@@ -18,10 +19,25 @@ _NOT_THE_RESULT = ("environment", "attempts", "problems", "run", "probes")
 _ON_THE_WAY = ("epoch", "probe")
 
 
-def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Numbers most people ask for. `epochs_to_target` is None for a run that never got there (censored)."""
+def is_text(task: str) -> bool:
+    """Whether a task, by its name in a spec, is to predict the next token: judged by loss, not by accuracy."""
+    return task.startswith("text:")
+
+
+def held_out_score(row: Mapping[str, Any], by_loss: bool) -> float:
+    """What makes an epoch the best: held-out accuracy, for text the lowest held-out loss."""
+    return -row["held_out_loss"] if by_loss else row["held_out_accuracy"]
+
+
+def summarise(rows: list[dict[str, Any]], task: str = "") -> dict[str, Any]:
+    """Numbers most people ask for. `epochs_to_target` is None for a run that never got there (censored).
+
+    For text no accuracy is the target: what counts as one is decided where runs are compared.
+    """
     if not rows:
         return {}
+    if is_text(task):
+        return _text_summary(rows)
     reached = next((row for row in rows if row["train_accuracy"] >= TARGET_ACCURACY), None)
     last, best = rows[-1], max(rows, key=lambda row: row["held_out_accuracy"])
     return {
@@ -33,6 +49,25 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "last_train_accuracy": last["train_accuracy"],
         "last_held_out_accuracy": last["held_out_accuracy"],
         "best_held_out_accuracy": best["held_out_accuracy"],  # selected on the held-out set
+        "best_epoch": best["epoch"],
+    }
+
+
+def _text_summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    last, best = rows[-1], max(rows, key=lambda row: held_out_score(row, True))
+    return {
+        "target_accuracy": None,
+        "epochs_to_target": None,
+        "seconds_to_target": None,
+        "epochs": last["epoch"],
+        "seconds": _seconds(rows, last["epoch"]),
+        "last_train_accuracy": last["train_accuracy"],
+        "last_held_out_accuracy": last["held_out_accuracy"],
+        "last_train_perplexity": math.exp(min(last["train_loss"], 700.0)),
+        "last_held_out_perplexity": math.exp(min(last["held_out_loss"], 700.0)),
+        "best_held_out_perplexity": math.exp(
+            min(best["held_out_loss"], 700.0)
+        ),  # selected on the held-out set
         "best_epoch": best["epoch"],
     }
 
@@ -65,7 +100,7 @@ def read_record(directory: RunDirectory) -> Record:
         "state": state,
         "reason": ended.get("reason") if ended else None,
         "curve": as_columns(rows),
-        "summary": summarise(rows),
+        "summary": summarise(rows, str(spec.get("task"))),
         "probes": probe_rows_of(events),
     }
 

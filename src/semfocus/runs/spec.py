@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from semfocus.mechanisms import Pattern, parse_pattern
 from semfocus.runs.paper_settings import paper_model, paper_training
+from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.training_settings import TrainingSettings
-from semfocus.settings import ModelSettings, Settings
-from semfocus.tasks import FileTask, Task, checked_length, parse_task
+from semfocus.settings import LATER, ModelSettings, Settings
+from semfocus.tasks import FileTask, Task, TextTask, checked_length, parse_task
 
 #: raised whenever the same spec would give another result, so that old results are not mistaken for new
 RESULTS_VERSION: Literal[2] = 2
@@ -21,6 +22,7 @@ class RunSpec(Settings):
 
     What `model` and `training` leave out is the paper's setting for the task. `data` and `recipe` are
     digests of the user's data file and recipe file, if any: part of the run's identity, filled in here.
+    `pretraining` is what the blocks learned before; see pretraining.py.
     """
 
     task: str
@@ -30,9 +32,11 @@ class RunSpec(Settings):
     training: TrainingSettings
     data: str | None = None
     recipe: str | None = None
+    pretraining: Annotated[Pretraining | None, LATER] = None
     results_version: Literal[2] = RESULTS_VERSION
 
     _task: Task = PrivateAttr()
+    _pretraining_spec: "RunSpec | None" = PrivateAttr(None)
 
     @model_validator(mode="before")
     @classmethod
@@ -41,13 +45,14 @@ class RunSpec(Settings):
             return values
         task = parse_task(values["task"])
         filled = dict(values)
-        for key, paper in (
-            ("model", paper_model(task.name)),
-            ("training", {"length": task.paper_length, **paper_training(task.name)}),
-        ):
+        for key, paper in (("model", paper_model(task.name)), ("training", _usual_training(task))):
             given = values.get(key, {})
             if isinstance(given, dict):
                 filled[key] = paper | given
+        earlier = values.get("pretraining")
+        if isinstance(earlier, dict) and isinstance(earlier.get("task"), str):
+            training = _usual_training(parse_task(earlier["task"])) | dict(earlier.get("training", {}))
+            filled["pretraining"] = {**earlier, "training": training}
         return filled
 
     @field_validator("pattern", mode="before")
@@ -58,14 +63,18 @@ class RunSpec(Settings):
     @model_validator(mode="after")
     def _check_task(self) -> "RunSpec":
         task = parse_task(self.task)
-        digest = task.digest if isinstance(task, FileTask) else None
+        digest = task.digest if isinstance(task, FileTask | TextTask) else None
         if self.data not in (None, digest):
             raise ValueError(f"{self.task}: the file has changed since the run was specified")
+        if isinstance(task, TextTask):
+            task = self._checked_text(task)
+        elif self.training.tokenizer != "bytes":
+            raise ValueError(f"training.tokenizer is for text:PATH, not for {self.task}")
         if isinstance(task, FileTask) and self.training.length != task.paper_length:
             raise ValueError(
                 "training.length belongs to tasks that draw samples; a data file has its own lengths"
             )
-        if isinstance(task, FileTask) and self.training.replace_sample is not None:
+        if isinstance(task, FileTask | TextTask) and self.training.replace_sample is not None:
             raise ValueError(
                 "training.replace_sample needs a task that draws samples; a data file has only its own"
             )
@@ -74,12 +83,31 @@ class RunSpec(Settings):
         object.__setattr__(self, "task", str(task))
         object.__setattr__(self, "data", digest)
         self._task = task
+        if self.pretraining is not None:
+            model = self.model.model_dump()
+            self._pretraining_spec = RunSpec(**self.pretraining.spec_values(self.seed, model))
+            own = {key: getattr(self._pretraining_spec, key) for key in ("task", "pattern", "data")}
+            object.__setattr__(self, "pretraining", self.pretraining.model_copy(update=own))
         return self
+
+    def _checked_text(self, text: TextTask) -> TextTask:
+        if not isinstance(self.training.length, int):
+            raise ValueError(
+                f"training.length of a text is one number, its context, got {self.training.length}"
+            )
+        if self.pattern_value.global_tokens():
+            raise ValueError(f"{self.pattern}: global tokens see what comes later, which a text must not")
+        return text.with_tokenizer(self.training.tokenizer)
 
     @property
     def task_value(self) -> Task:
         """The task that `task` writes."""
         return self._task
+
+    @property
+    def pretraining_spec(self) -> "RunSpec | None":
+        """The run that this one continues, if any."""
+        return self._pretraining_spec
 
     @property
     def pattern_value(self) -> Pattern:
@@ -93,10 +121,16 @@ class RunSpec(Settings):
         """
         values = self.model_dump(mode="json")
         if self.data is not None:
-            values["task"] = "file"
+            values["task"] = self._task.name
+        if self._pretraining_spec is not None and self._pretraining_spec.data is not None:
+            values["pretraining"]["task"] = self._pretraining_spec.task_value.name
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
     @property
     def digest(self) -> str:
         """The name of the run: equal specs, equal names."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:20]
+
+
+def _usual_training(task: Task) -> dict[str, Any]:
+    return {"length": task.paper_length, **paper_training(task.name)}

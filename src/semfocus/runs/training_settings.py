@@ -16,6 +16,7 @@ class TrainingSettings(Settings):
     """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code.
 
     `replace_sample`: the index of a training sample in whose place stands another draw; see studies/twins.py.
+    `tokenizer`: how a text becomes tokens, `bytes`, `unigram:SIZE` or `bpe:SIZE`.
     """
 
     length: SpecLength
@@ -33,6 +34,7 @@ class TrainingSettings(Settings):
     stop_at: float | None = Field(None, gt=0, le=1)
     drop_samples_per_epoch: int = Field(0, ge=0)
     replace_sample: Annotated[int | None, LATER] = Field(None, ge=0)
+    tokenizer: Annotated[str, LATER] = "bytes"
 
     @model_validator(mode="after")
     def _leaves_samples(self) -> "TrainingSettings":

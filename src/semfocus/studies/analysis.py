@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from semfocus.studies.arms import BASELINE, Comparison, Record, comparisons
+from semfocus.studies.goals import Goal, goals_of
 from semfocus.studies.notes import notes_on
 from semfocus.studies.sentence import sentence_on
 from semfocus.studies.statistics import (
@@ -32,7 +33,7 @@ def analyse(
     baseline: str = BASELINE,
     apart_from: Collection[str] = (),
 ) -> list[TaskSummary]:
-    """A summary for each comparison; `apart_from` is that of `comparisons`."""
+    """A summary for each comparison; `apart_from` is that of `comparisons`. The targets are accuracies: text has others, see goals.py."""
     for name, value in (("target", target), ("held_out_target", held_out_target)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
@@ -43,9 +44,10 @@ def analyse(
 
 
 def _summary(comparison: Comparison, target: float, held_out_target: float, baseline: str) -> TaskSummary:
-    epochs = _times(comparison, "train_accuracy", target, "epochs")
-    seconds = _times(comparison, "train_accuracy", target, "seconds")
-    held_out = _times(comparison, "held_out_accuracy", held_out_target, "epochs")
+    goal, second = goals_of(comparison, target, held_out_target, baseline)
+    epochs = _times(comparison, goal, "epochs")
+    seconds = _times(comparison, goal, "seconds")
+    held_out = _times(comparison, second, "epochs")
     races = [_races(times, baseline) for times in (epochs, seconds, held_out)]
     horizon = longest_look([record for records in comparison.arms.values() for record in records], "epochs")
     arms = [
@@ -60,19 +62,24 @@ def _summary(comparison: Comparison, target: float, held_out_target: float, base
     ]
     return TaskSummary(
         comparison=comparison,
-        target=target,
-        held_out_target=held_out_target,
+        target=goal.value,
+        held_out_target=second.value,
+        goal=goal,
+        second_goal=second,
         baseline=baseline,
         arms=arms,
-        sentence=sentence_on(comparison.task, arms, baseline, target),
+        sentence=sentence_on(comparison.task, arms, baseline, goal.words),
         notes=notes_on(comparison, baseline),
     )
 
 
-def _times(comparison: Comparison, column: str, target: float, clock: Clock) -> dict[str, Times]:
+def _times(comparison: Comparison, goal: Goal, clock: Clock) -> dict[str, Times]:
     horizon = longest_look([record for records in comparison.arms.values() for record in records], clock)
     return {
-        label: {record["spec"]["seed"]: time_to(record, column, target, clock, horizon) for record in records}
+        label: {
+            record["spec"]["seed"]: time_to(record, goal.column, goal.value, clock, horizon, goal.at_most)
+            for record in records
+        }
         for label, records in comparison.arms.items()
     }
 
@@ -123,6 +130,8 @@ def _arm(
         last_held_out=[row["held_out_accuracy"] for row in last],
         gap=[row["train_accuracy"] - row["held_out_accuracy"] for row in last],
         loss_gap=[row["held_out_loss"] - row["train_loss"] for row in last],
+        last_held_out_loss=[row["held_out_loss"] for row in last],
+        last_train_loss=[row["train_loss"] for row in last],
         speedup=race.speedup,
         p=race.p,
         p_holm=race.p_holm,

@@ -1,5 +1,6 @@
 """Arms and comparisons: which runs are held against which."""
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -13,11 +14,15 @@ Record = dict[str, Any]
 
 BASELINE = "full"
 USER_DEFINED = "user-defined"
+PRE_TRAINED = "pre-trained"
+#: what a run learned before is a matter of its arm
+EARLIER = "pretraining."
 GROUPS = (
     "baseline",
     "input-dependent",
     "input-agnostic",
     "sharper full attention",
+    PRE_TRAINED,
     "control",
     USER_DEFINED,
 )
@@ -69,6 +74,9 @@ def arm_of(spec: Mapping[str, Any]) -> Arm:
     temperature = float(setting.get("model.inverse_temperature", 1.0))
     label = pattern if temperature == 1 else f"{pattern}{SHARPENED}{temperature:g}"
     controls = controls_text(setting)
+    earlier = setting.get(f"{EARLIER}pattern")
+    if earlier is not None:
+        return Arm(f"{label}{controls} after {earlier}", PRE_TRAINED)
     return Arm(label + controls, "control" if controls else _group_of(pattern, temperature))
 
 
@@ -94,7 +102,7 @@ def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) 
         spec = flat(record.get("spec") or {})
         if "task" in spec:
             apart = {*WITHIN_A_COMPARISON, *apart_from, "recipe"}
-            shared = {key: spec[key] for key in spec if key not in apart}
+            shared = {key: spec[key] for key in spec if key not in apart and not key.startswith(EARLIER)}
             key = json.dumps([spec["task"], shared], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
     found = [_comparison(own, apart_from) for members in sharing.values() for own in _by_file(members)]
@@ -116,11 +124,18 @@ def _by_file(members: list[tuple[Setting, Record]]) -> list[list[tuple[Setting, 
 
 
 def _versions(members: list[tuple[Setting, Record]]) -> dict[str, set[str]]:
-    """Under which digests of files a user's pattern was run: another text may be another pattern."""
+    """Under which digests of files a user's pattern was run, another text may be another pattern; and after which pre-training."""
     found: dict[str, set[str]] = {}
     for spec, record in members:
-        found.setdefault(arm_of(record["spec"]).label, set()).add(str(spec.get("recipe")))
+        found.setdefault(arm_of(record["spec"]).label, set()).add(_version(spec))
     return found
+
+
+def _version(spec: Setting) -> str:
+    earlier = {key: value for key, value in spec.items() if key.startswith(EARLIER)}
+    if not earlier:
+        return str(spec.get("recipe"))
+    return hashlib.sha256(json.dumps([spec.get("recipe"), earlier], sort_keys=True).encode()).hexdigest()
 
 
 def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[str]) -> Comparison:
@@ -131,7 +146,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
     for spec, record in members:
         arm = arm_of(record["spec"])
         if len(versions[arm.label]) > 1:
-            arm = Arm(f"{arm.label} [{str(spec.get('recipe'))[:6]}]", arm.group)
+            arm = Arm(f"{arm.label} [{_version(spec)[:6]}]", arm.group)
         chosen = {key: spec[key] for key in sorted(apart_from) if key in spec}
         if own.setdefault(arm, chosen) != chosen:
             raise ValueError(
@@ -145,6 +160,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
         key: value
         for key, value in unlike_the_paper(task, members[0][0]).items()
         if key not in {*WITHIN_A_COMPARISON, *apart_from}
+        and not key.startswith(EARLIER)
         and not (key == "recipe" and len({spec.get("recipe") for spec, _ in members}) > 1)
     }
     return Comparison(

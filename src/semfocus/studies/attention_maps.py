@@ -8,7 +8,7 @@ from semfocus.mechanisms import AttentionTrace, capture
 from semfocus.randomness import stream
 from semfocus.studies.measuring import relevant_of
 from semfocus.studies.probe_plan import Part
-from semfocus.tasks import FileTask, Samples
+from semfocus.tasks import FileTask, Samples, TextTask
 from semfocus.training.runner import dataset_of
 from semfocus.training.trained_run import TrainedRun
 
@@ -44,7 +44,7 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
         "relevant": None
         if relevant is None
         else [*relevant[0].tolist(), *[False] * (length - relevant.shape[1])],
-        "label": _class_name(trained, int(one.labels[0])),
+        "label": _class_name(trained, int(one.labels.flatten()[-1])),  # of a text the token after the window
         "predicted": _class_name(trained, predicted),
         "block": block,
         "num_heads": traces[0].weights.shape[1],
@@ -62,13 +62,16 @@ def _looked(trained: TrainedRun, one: Samples) -> tuple[list[AttentionTrace], in
     with capture(model) as traces:
         logits = model(one.tokens, None if bool(one.real.all()) else one.real, generator=generator)
     model.train(was_training)
-    return traces, int(logits[0].argmax())
+    return traces, int(logits.flatten(0, -2)[-1].argmax())
 
 
 def _symbols(trained: TrainedRun, one: Samples, length: int) -> list[str]:
     task = trained.spec.task_value
-    names = [*task.symbols, "pad"]
-    written = [names[token] for token in one.tokens[0].tolist()]
+    if isinstance(task, TextTask):
+        written = [task.text_of(token[None]) for token in one.tokens[0].cpu()]
+    else:
+        names = [*task.symbols, "pad"]
+        written = [names[token] for token in one.tokens[0].tolist()]
     num_globals = trained.model.config.num_globals
     padding = ["pad"] * (length - len(written) - num_globals)
     return [*written, *padding, *(f"G{index + 1}" for index in range(num_globals))]
@@ -76,6 +79,8 @@ def _symbols(trained: TrainedRun, one: Samples, length: int) -> list[str]:
 
 def _class_name(trained: TrainedRun, label: int) -> str:
     task = trained.spec.task_value
+    if isinstance(task, TextTask):
+        return task.text_of(torch.tensor([label]))
     return task.classes[label] if isinstance(task, FileTask) else str(label)
 
 

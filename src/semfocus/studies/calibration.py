@@ -8,7 +8,7 @@ import torch
 from semfocus.randomness import stream
 from semfocus.runs import RunSpec
 from semfocus.studies.cost import cost_key, num_steps
-from semfocus.tasks import Samples
+from semfocus.tasks import Samples, TextTask
 from semfocus.training.device import keep_freed_memory, limited_threads, resolve_device
 from semfocus.training.evaluation import evaluate, evaluation_batch_size, padding_of
 from semfocus.training.loop import training_step
@@ -60,11 +60,12 @@ def _samples_like(spec: RunSpec) -> Samples:
     length, task, noise = spec.training.length, spec.task_value, stream(spec.seed, "calibration")
     low, high = (length, length) if isinstance(length, int) else length
     num = max(spec.training.batch_size, evaluation_batch_size(high))
-    tokens = torch.randint(len(task.symbols), (num, high), generator=noise)
+    tokens = torch.randint(task.pad_id, (num, high), generator=noise)
     if low < high:
         lengths = torch.randint(low, high + 1, (num, 1), generator=noise)
         tokens[torch.arange(high) >= lengths] = task.pad_id
-    return Samples(tokens, torch.randint(task.num_classes, (num,), generator=noise), task.real(tokens))
+    shape = (num, high) if isinstance(task, TextTask) else (num,)
+    return Samples(tokens, torch.randint(task.num_classes, shape, generator=noise), task.real(tokens))
 
 
 def _pace(action: Callable[[], object]) -> float:

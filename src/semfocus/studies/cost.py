@@ -4,6 +4,7 @@ import json
 
 from semfocus.mechanisms import Banded, BlockLocal, Pattern, WithGlobals
 from semfocus.runs import RunSpec
+from semfocus.tasks import TextTask
 
 #: from even_pairs at the paper's setting, 6 s an epoch (docs/performance.md): multiply-adds a second on one
 #: core of that machine, and seconds of bookkeeping a training step
@@ -22,7 +23,8 @@ def rough_seconds(spec: RunSpec) -> float:
     projections = 4 * model.num_heads * model.d_model**2 + 2 * model.d_model * model.d_mlp
     attention = 2 * model.num_heads * model.d_model * _num_keys(spec.pattern_value, length)
     passes = 3 * training.num_train + training.num_train + training.num_held_out  # backward is twice forward
-    arithmetic = passes * length * model.num_blocks * (projections + attention) / _SPEED
+    readout = model.d_model * spec.task_value.num_classes if isinstance(spec.task_value, TextTask) else 0
+    arithmetic = passes * length * (model.num_blocks * (projections + attention) + readout) / _SPEED
     return (training.epochs + 1) * (arithmetic + num_steps(spec) * _BOOKKEEPING)
 
 
@@ -40,4 +42,7 @@ def cost_key(spec: RunSpec) -> str:
     free = {"inverse_temperature", "initial_scale", "dropout", "layer_norm_eps", "first_norm_eps"}
     model = spec.model.model_dump(mode="json", exclude=free)
     training = spec.training
-    return json.dumps([spec.pattern, model, training.length, training.batch_size, training.optimiser])
+    answers = [spec.task_value.num_classes] if isinstance(spec.task_value, TextTask) else []
+    return json.dumps(
+        [spec.pattern, model, training.length, training.batch_size, training.optimiser, *answers]
+    )

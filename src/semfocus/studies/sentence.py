@@ -14,7 +14,7 @@ from semfocus.studies.verdict import (
     pairs_text,
     side,
 )
-from semfocus.studies.wording import bounded, interval, p_value, percent, seeds
+from semfocus.studies.wording import bounded, interval, p_value, seeds
 
 _SIGNIFICANT = 0.05
 _NOT_OVER = ("unfinished", "running", "interrupted")
@@ -22,10 +22,10 @@ _NOT_OVER = ("unfinished", "running", "interrupted")
 Raced = Sequence[tuple[ArmSummary, Speedup]]
 
 
-def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, target: float) -> str:
+def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str) -> str:
     """Who reached the target sooner than the baseline, by how much, and how sure that is."""
     so_far = any(arm.states.get(state) for arm in arms for state in _NOT_OVER)
-    parts = _answer(arms, baseline, f"{percent(target)} training accuracy", so_far)
+    parts = _answer(arms, baseline, goal, so_far)
     return f"{task}{' (so far: not all runs have ended)' if so_far else ''}: {'; '.join(parts)}."
 
 

@@ -1,5 +1,6 @@
 """The setting of a run as flat keys, and what of it differs from the paper's."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from semfocus.runs.paper_settings import paper_model, paper_training
 Setting = dict[str, Any]
 
 #: sequence lengths of the paper; a test holds them against the tasks, which cannot be read without torch
-_PAPER_LENGTH: Mapping[str, Any] = {"listops": [501, 599]}
+_PAPER_LENGTH: Mapping[str, Any] = {"listops": [501, 599], "text": 128}
 _PAPER_LENGTH_OF_OTHERS = 40
 
 
@@ -32,7 +33,7 @@ def paper_setting(task: str) -> Setting:
     from semfocus.runs.training_settings import TrainingSettings
     from semfocus.settings import ModelSettings
 
-    name = task.partition("(")[0]
+    name = re.split("[(:]", task, maxsplit=1)[0]
     length = _PAPER_LENGTH.get(name, _PAPER_LENGTH_OF_OTHERS)
     model = ModelSettings(**paper_model(name))
     training = TrainingSettings(length=length, **paper_training(name))
@@ -42,8 +43,11 @@ def paper_setting(task: str) -> Setting:
 def unlike_the_paper(task: str, setting: Setting) -> Setting:
     """The keys of a flat spec whose values are not the paper's; a data file's lengths are its own."""
     paper = {"data": None, "recipe": None} | paper_setting(task)
-    if setting.get("data") is not None:
+    if task.startswith("file:"):
         paper["training.length"] = setting.get("training.length")
+    if "pretraining.task" in setting:
+        usual = paper_setting(str(setting["pretraining.task"]))
+        paper |= {f"pretraining.{key}": value for key, value in usual.items() if key.startswith("training.")}
     different = {key: value for key, value in setting.items() if key not in paper or paper[key] != value}
     different.pop("results_version", None)  # a matter of the software, not of the experiment
     return dict(sorted(different.items()))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from semfocus.studies.arms import Comparison
 from semfocus.studies.controls import SHARPENED
+from semfocus.studies.goals import Goal
 from semfocus.studies.statistics import Estimate, Speedup, Time
 
 
@@ -39,6 +40,8 @@ class ArmSummary:
     last_held_out: list[float]
     gap: list[float]
     loss_gap: list[float]
+    last_held_out_loss: list[float]
+    last_train_loss: list[float]
     #: None for the baseline itself, and where there is none
     speedup: Speedup | None
     p: float | None
@@ -64,7 +67,15 @@ class TaskSummary:
     comparison: Comparison
     target: float
     held_out_target: float
+    #: the targets with their names; for text they are losses
+    goal: Goal
+    second_goal: Goal
     baseline: str
     arms: list[ArmSummary]
     sentence: str
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether it is language models that are compared: by perplexity, not by accuracy."""
+        return self.goal.at_most

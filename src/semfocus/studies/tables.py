@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from semfocus.studies.goals import perplexities, perplexity_text
 from semfocus.studies.statistics import Estimate, Speedup, Time
 from semfocus.studies.statistics.order import median_place
 from semfocus.studies.summaries import ArmSummary, TaskSummary
@@ -33,7 +34,9 @@ EXPLANATION = (
 
 def summary_rows(summary: TaskSummary) -> list[dict[str, str]]:
     """One row an arm, with a text for every key of COLUMNS."""
-    return [_row(arm, summary.baseline) for arm in summary.arms]
+    return [
+        _row(arm, summary.baseline) | (_text_cells(arm) if summary.by_loss else {}) for arm in summary.arms
+    ]
 
 
 def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
@@ -52,6 +55,21 @@ def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
         "last_held_out": _accuracy(arm.last_held_out),
         "gap": _points(arm.gap),
     }
+
+
+def _text_cells(arm: ArmSummary) -> dict[str, str]:
+    """Where perplexities stand in the place of accuracies."""
+    return {
+        "perfect": "",
+        "last_held_out": perplexity_text(arm.last_held_out_loss),
+        "gap": _perplexity_gap(arm),
+    }
+
+
+def _perplexity_gap(arm: ArmSummary) -> str:
+    pairs = zip(perplexities(arm.last_train_loss), perplexities(arm.last_held_out_loss), strict=True)
+    gaps = [train - held_out for train, held_out in pairs]
+    return f"{median(gaps):+.3g}" if gaps else ""
 
 
 def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:

@@ -30,8 +30,10 @@ def longest_look(records: Sequence[Record], clock: Clock) -> float:
     return max((looks(record, clock)[-1] for record in records if looks(record, clock)), default=0.0)
 
 
-def time_to(record: Record, column: str, target: float, clock: Clock, horizon: float) -> Time:
-    """The first look at which a column of the curve is at least the target, else censored at the last look.
+def time_to(
+    record: Record, column: str, target: float, clock: Clock, horizon: float, at_most: bool = False
+) -> Time:
+    """The first look at which a column of the curve is at least (`at_most`: at most) the target, else censored at the last look.
 
     A run that diverged is over: it will not reach the target however long one looks, so it counts as
     looked at until `horizon`, the longest look of the comparison. A run that failed or was interrupted
@@ -40,7 +42,7 @@ def time_to(record: Record, column: str, target: float, clock: Clock, horizon: f
     when = looks(record, clock)
     curve: dict[str, list[Any]] = record.get("curve") or {}
     for index, value in enumerate(curve.get(column, [])):
-        if value >= target:
+        if value <= target if at_most else value >= target:
             return Time(when[index], True, _resolution(when, index, clock))
     last = when[-1] if when else 0.0
     return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)

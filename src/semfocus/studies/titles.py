@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from semfocus.studies.arms import WITHIN_A_COMPARISON, arm_of
+from semfocus.studies.arms import EARLIER, WITHIN_A_COMPARISON, arm_of
 from semfocus.studies.setting import flat
 
 #: texts that say nothing to a reader
@@ -13,7 +13,8 @@ _DIGESTS = ("recipe", "data")
 def varying_keys(specs: Iterable[Mapping[str, Any]]) -> list[str]:
     """The flat keys, in order, of which these specs have several values; task, arm and seed are named anyway."""
     values = [flat(spec) for spec in specs]
-    keys = {key for each in values for key in each} - {*WITHIN_A_COMPARISON, *_DIGESTS}
+    keys = {key for each in values for key in each if not key.startswith(EARLIER)}
+    keys -= {*WITHIN_A_COMPARISON, *_DIGESTS}
     # a field that a spec does not write is at its default, which is another value than one that is written
     return sorted(key for key in keys if len({str(each.get(key)) for each in values}) > 1)
 

@@ -14,6 +14,7 @@ from semfocus.tasks.parity import Parity
 from semfocus.tasks.solve_equation import SolveEquation
 from semfocus.tasks.stack_manipulation import StackManipulation
 from semfocus.tasks.task import Task
+from semfocus.tasks.text_data import TextTask
 
 _CLASSES: dict[str, type[Task]] = {
     cls.name: cls
@@ -36,13 +37,15 @@ BUILT_IN = frozenset(TASKS)
 
 
 def parse_task(text: str) -> Task:
-    """A task by its name, with arguments (`marked_majority(9)`), or from a file (`file:PATH`).
+    """A task by its name, with arguments (`marked_majority(9)`), or from a file (`file:PATH`, `text:PATH`).
 
     >>> parse_task("marked_majority(9)")
     MarkedMajority(m=9)
     """
     if text.startswith("file:"):
         return FileTask(Path(text.removeprefix("file:")).expanduser().resolve())
+    if text.startswith("text:"):
+        return TextTask.at(text.removeprefix("text:"))
     if Path(text).suffix in (".csv", ".tsv", ".jsonl"):
         raise ValueError(f"unknown task {text!r}; a data file is written file:{text}")
     return read(text, _CLASSES, "task")

@@ -53,7 +53,7 @@ def read_fields(path: Path, check_header: HeaderCheck | None = None) -> Iterator
             yield line, fields
             empty = False
     except UnicodeDecodeError:
-        raise ValueError(_not_utf8(path)) from None
+        raise ValueError(not_utf8(path)) from None
     if empty:
         raise ValueError(f"{path}: has no rows")
 
@@ -63,7 +63,7 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
     _column(path, 1, header, LABEL_NAMES, "label")
 
 
-def _not_utf8(path: Path) -> str:
+def not_utf8(path: Path) -> str:
     """Where the text breaks: looked up in the whole file, as a reader's own error counts from its last block."""
     content = path.read_bytes()
     try:

@@ -7,12 +7,13 @@ from torch import Tensor
 
 from semfocus.randomness import stream
 from semfocus.tasks.file_data import FileTask
-from semfocus.tasks.task import Length, Task
+from semfocus.tasks.task import Length, Task, checked_length
+from semfocus.tasks.text_data import TextTask
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Sequences (num, length), labels (num,) and which tokens are real (num, length)."""
+    """Sequences (num, length), which tokens are real (num, length), and labels (num,), or (num, length): one a token."""
 
     tokens: Tensor
     labels: Tensor
@@ -46,9 +47,12 @@ def draw_dataset(
 
     `replace_sample` is the index of a training sample in whose place another draw stands; all else stays as it is.
     """
-    if isinstance(task, FileTask):
-        if replace_sample is not None:
-            raise ValueError(f"{task}: a sample can be replaced only where others can be drawn")
+    if isinstance(task, FileTask | TextTask) and replace_sample is not None:
+        raise ValueError(f"{task}: a sample can be replaced only where others can be drawn")
+    if isinstance(task, TextTask):
+        _, high = checked_length(task, length)
+        parts = task.windows(num_train, num_held_out, high, stream(seed, "train"))
+    elif isinstance(task, FileTask):
         parts = task.split(num_train, num_held_out, stream(seed, "split"))
     else:
         train = task.sample(num_train, length, stream(seed, "train"))

@@ -4,20 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from semfocus.model.loss import sequence_losses, summed_loss
 from semfocus.randomness import stream
 from semfocus.tasks import Samples
 
 #: tokens held at once: enough to make calls cheap, few enough to stay near the caches; a function of the length
 #: alone, so that resuming evaluates in the same batches
 _TOKENS_AT_ONCE = 2**14
+#: logits held at once where every token has them
+_LOGITS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean cross-entropy, share of correct answers, and that of the best constant guess."""
+    """Mean cross-entropy, share of correct answers, and that of the best constant guess; for text of the next tokens."""
 
     loss: float
     accuracy: float
@@ -30,10 +32,11 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
     loss = torch.zeros((), dtype=torch.float64)
     correct = 0
     for logits, labels in _answers(model, samples, seed, epoch):
-        loss += F.cross_entropy(logits, labels, reduction="sum").cpu().double()
+        loss += summed_loss(logits, labels).cpu().double()
         correct += int((logits.argmax(-1) == labels).sum())
-    most_frequent = int(samples.labels.bincount().max())
-    return Evaluation(float(loss / len(samples)), correct / len(samples), most_frequent / len(samples))
+    answers = samples.labels.numel()
+    most_frequent = int(samples.labels.flatten().bincount().max())
+    return Evaluation(float(loss / len(samples)), correct / answers, most_frequent / answers)
 
 
 @torch.no_grad()
@@ -41,7 +44,7 @@ def sample_losses(model: nn.Module, samples: Samples, seed: int, epoch: int) -> 
     """The cross-entropy of every sample, as `evaluate` sees it."""
     return torch.cat(
         [
-            F.cross_entropy(logits, labels, reduction="none").cpu().double()
+            sequence_losses(logits, labels).cpu().double()
             for logits, labels in _answers(model, samples, seed, epoch)
         ]
     )
@@ -54,6 +57,8 @@ def _answers(
     was_training = model.training
     model.eval()
     batch_size = evaluation_batch_size(samples.tokens.shape[1])
+    if samples.labels.dim() > 1:
+        batch_size = min(batch_size, max(1, _LOGITS_AT_ONCE // _num_logits(model, samples)))
     padding = padding_of(samples)
     device = samples.tokens.device
     for batch, rows in enumerate(torch.arange(len(samples), device=device).split(batch_size)):
@@ -61,6 +66,13 @@ def _answers(
         real = None if padding is None else padding[rows]
         yield model(samples.tokens[rows], real, generator=generator).float(), samples.labels[rows]
     model.train(was_training)
+
+
+def _num_logits(model: nn.Module, samples: Samples) -> int:
+    """Of one sequence."""
+    readout = model.readout
+    assert isinstance(readout, nn.Linear)
+    return samples.labels.shape[1] * readout.out_features
 
 
 def evaluation_batch_size(length: int) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from time import perf_counter
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from semfocus.model import Classifier
+from semfocus.model.loss import mean_loss
 from semfocus.randomness import stream
 from semfocus.runs import TrainingSettings
 from semfocus.tasks import Dataset, Samples
@@ -118,7 +118,7 @@ def training_step(
     Returns the norm that the gradient had before it was clipped.
     """
     logits = model(samples.tokens[rows], None if padding is None else padding[rows], generator=noise)
-    loss = F.cross_entropy(logits, samples.labels[rows])
+    loss = mean_loss(logits, samples.labels[rows])
     optimiser.zero_grad()
     loss.backward()
     gradient_norm = clip_gradients(optimiser, clip_norm)

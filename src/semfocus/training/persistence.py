@@ -8,6 +8,7 @@ from torch import nn
 
 from semfocus.runs.checkpoints import Checkpoint, Tensors, save_checkpoint
 from semfocus.runs.directory import RunDirectory
+from semfocus.runs.record import held_out_score
 from semfocus.training.observers import EpochResult, Observer
 from semfocus.training.optimiser import optimiser_tensors
 
@@ -36,13 +37,15 @@ class CheckpointKeeper(Observer):
         directory: RunDirectory,
         model: nn.Module,
         optimiser: torch.optim.Optimizer,
-        best_accuracy: float,
+        best_score: float,
         seconds: float,
+        by_loss: bool = False,
     ) -> None:
         self.directory = directory
         self.model = model
         self.optimiser = optimiser
-        self.best_accuracy = best_accuracy
+        self.best_score = best_score
+        self.by_loss = by_loss
         self.seconds = seconds
         self.saved_at = monotonic()
         self.unsaved_best: Checkpoint | None = None
@@ -55,8 +58,9 @@ class CheckpointKeeper(Observer):
         self.unsaved_last = Checkpoint(
             result.epoch, {"model": model, "optimiser": memory} if memory else {"model": model}
         )
-        if result.held_out_accuracy > self.best_accuracy:
-            self.best_accuracy = result.held_out_accuracy
+        score = held_out_score(asdict(result), self.by_loss)
+        if score > self.best_score:
+            self.best_score = score
             self.unsaved_best = Checkpoint(result.epoch, {"model": model})
         if result.epoch == 0 or monotonic() - self.saved_at >= self.seconds:
             self.save()

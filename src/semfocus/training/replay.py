@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from semfocus.runs import RunBusy, RunDirectory, RunSpec
+from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
 from semfocus.runs.checkpoints import (
     Checkpoint,
     load_epoch,
@@ -19,6 +19,7 @@ from semfocus.training.device import limited_threads, numerics_class, resolve_de
 from semfocus.training.evaluation import evaluate
 from semfocus.training.loop import train_epoch
 from semfocus.training.optimiser import build_optimiser, optimiser_tensors, restore_optimiser
+from semfocus.training.pretrained import start_from_pretraining
 from semfocus.training.runner import build_model, dataset_of
 from semfocus.training.trained_run import TrainedRun, load_weights
 
@@ -135,7 +136,9 @@ def replayed(
     optimiser = build_optimiser(model, spec.training)
     start = load_latest_before(directory.checkpoints, stops[0] + 1, (KEPT, "last"))
     problems = list(earlier_problems)
-    if start is not None:
+    if start is None:
+        start_from_pretraining(model, spec, Store(directory.path.parent))
+    else:
         load_weights(
             model,
             start.groups.get("model", {}),

@@ -1,22 +1,24 @@
 """From a spec to a record: train, or continue where an earlier attempt stopped."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from semfocus.model import Classifier, ModelConfig
+from semfocus.model import Classifier, LanguageModel, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
 from semfocus.runs.directory import epoch_rows, probe_rows_of
-from semfocus.runs.record import Record, as_columns, summarise
-from semfocus.tasks import Dataset, Length, draw_dataset
+from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
+from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.environment import describe_environment
 from semfocus.training.loop import Diverged, reached_stop, train
 from semfocus.training.observers import Attempt, Observer
 from semfocus.training.optimiser import build_optimiser, restore_optimiser
 from semfocus.training.persistence import CheckpointKeeper, JournalKeeper
+from semfocus.training.pretrained import start_from_pretraining
 
 
 def run(
@@ -27,11 +29,12 @@ def run(
     device: str = "auto",
     threads: int = 1,
     checkpoint_seconds: float = 10.0,
+    patience: float = 0.0,
 ) -> Record:
     """The record of a spec: read if the run has ended, else computed from its last checkpoint on.
 
     A run that diverges is a result (state `diverged`). Any other failure is noted in the journal and
-    raised; calling again continues from the last checkpoint.
+    raised; calling again continues from the last checkpoint. `patience`: seconds to wait if another process has the run.
     """
     directory = store.directory(spec)
     finished = directory.record()
@@ -39,13 +42,13 @@ def run(
         return finished
     chosen = resolve_device(device)
     directory.create(spec.model_dump(mode="json"))
-    with directory.owned(), limited_threads(threads):
+    with directory.owned(patience), limited_threads(threads):
         finished = directory.record()  # another process may have ended it meanwhile
         if finished is not None:
             return finished
         directory.remove_leftovers()
         try:
-            return _attempt(spec, directory, list(observers), chosen, checkpoint_seconds)
+            return _attempt(spec, store, list(observers), chosen, threads, checkpoint_seconds)
         except KeyboardInterrupt:
             directory.note("interrupted")
             raise
@@ -56,12 +59,15 @@ def run(
 
 def _attempt(
     spec: RunSpec,
-    directory: RunDirectory,
+    store: Store,
     observers: list[Observer],
     device: torch.device,
+    threads: int,
     checkpoint_seconds: float,
 ) -> Record:
-    environment = describe_environment(device)
+    directory = store.directory(spec)
+    tokenizer = tokenizer_of_run(spec, directory)
+    environment = describe_environment(device) | tokenizer
     directory.write_environment(environment)
     data = dataset_of(spec)
     model = build_model(spec).to(device)
@@ -73,7 +79,9 @@ def _attempt(
         problems.append(f"the journal lacks epochs before {checkpoint.epoch}: training starts again")
         checkpoint = None
     resumed_after = -1
-    if checkpoint is not None:
+    if checkpoint is None:
+        start_from_pretraining(model, spec, store, device=str(device), threads=threads)
+    else:
         model.load_state_dict(checkpoint.groups["model"])
         restore_optimiser(optimiser, checkpoint.groups.get("optimiser", {}))
         resumed_after = checkpoint.epoch
@@ -84,7 +92,11 @@ def _attempt(
     for kind in ("last", "best"):
         remove_after(directory.checkpoints, kind, resumed_after)
     directory.note(
-        "attempt", resumed_after=resumed_after, problems=problems, numerics=environment["numerics"]
+        "attempt",
+        resumed_after=resumed_after,
+        problems=problems,
+        numerics=environment["numerics"],
+        **tokenizer,
     )
     rows = epoch_rows(directory.events())
 
@@ -92,7 +104,8 @@ def _attempt(
         directory,
         model,
         optimiser,
-        best_accuracy=_accuracy_of_best(directory, rows),
+        best_score=_score_of_best(directory, rows, is_text(spec.task)),
+        by_loss=is_text(spec.task),
         seconds=checkpoint_seconds,
     )
     watchers = [JournalKeeper(directory), keeper, *observers]
@@ -118,11 +131,28 @@ def _attempt(
     return record
 
 
-def _accuracy_of_best(directory: RunDirectory, rows: list[dict[str, Any]]) -> float:
-    """What the best checkpoint on disk reached; -1 if there is none, so that the next epoch becomes the best."""
+def tokenizer_of_run(spec: RunSpec, directory: RunDirectory) -> dict[str, Any]:
+    """The digest of what the run's tokenizer learned, which must be the same whenever the run goes on."""
+    task = spec.task_value
+    digest = task.tokenizer.digest if isinstance(task, TextTask) else None
+    if digest is None:
+        return {}
+    attempts = [event for event in directory.events() if event["event"] == "attempt"]
+    if any(event.get("tokenizer") != digest for event in attempts):
+        raise ValueError(
+            f"run {directory.name} has another tokenizer {spec.training.tokenizer} than this version of "
+            "sentencepiece learns from the same text"
+        )
+    return {"tokenizer": digest}
+
+
+def _score_of_best(directory: RunDirectory, rows: list[dict[str, Any]], by_loss: bool) -> float:
+    """What the best checkpoint on disk reached; less than anything if there is none, so that the next epoch becomes the best."""
     best, _ = load_newest(directory.checkpoints, "best")
-    reached = [row["held_out_accuracy"] for row in rows if best is not None and row["epoch"] == best.epoch]
-    return reached[0] if reached else -1.0
+    reached = [
+        held_out_score(row, by_loss) for row in rows if best is not None and row["epoch"] == best.epoch
+    ]
+    return reached[0] if reached else -math.inf
 
 
 def _journal_covers(events: list[dict[str, Any]], last_epoch: int) -> bool:
@@ -148,7 +178,7 @@ def _record(
         "state": state,
         "reason": reason,
         "curve": as_columns(rows),
-        "summary": summarise(rows),
+        "summary": summarise(rows, spec.task),
         "num_parameters": sum(parameter.numel() for parameter in model.parameters()),
         "num_train": len(data.train),
         "num_held_out": len(data.held_out),
@@ -183,7 +213,8 @@ def dataset_of(spec: RunSpec) -> Dataset:
 
 def build_model(spec: RunSpec) -> Classifier:
     """The untrained model of a run."""
-    return Classifier(model_config(spec), seed=spec.seed)
+    config = model_config(spec)
+    return (LanguageModel if config.causal else Classifier)(config, seed=spec.seed)
 
 
 def model_config(spec: RunSpec) -> ModelConfig:
@@ -195,6 +226,7 @@ def model_config(spec: RunSpec) -> ModelConfig:
         num_classes=task.num_classes,
         max_length=longest(spec.training.length),
         pattern=spec.pattern_value,
+        causal=isinstance(task, TextTask),
     )
 
 

@@ -9,9 +9,9 @@ from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import RunDirectory, RunSpec
 from semfocus.runs.checkpoints import Tensors, load_newest
-from semfocus.tasks import FileTask, Samples, checked_length, read_samples
+from semfocus.tasks import FileTask, Samples, TextTask, checked_length, read_samples
 from semfocus.training.evaluation import Evaluation, evaluate
-from semfocus.training.runner import build_model
+from semfocus.training.runner import build_model, longest, tokenizer_of_run
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,10 @@ class TrainedRun:
         return self._evaluate(tokens, labels)
 
     def on_file(self, path: Path) -> Evaluation:
-        """The labelled sequences of a file, in the symbols of the run's task."""
+        """The labelled sequences of a file, in the symbols of the run's task; for a language model another text."""
         task = self.spec.task_value
+        if isinstance(task, TextTask):
+            return self._evaluate(*task.windows_of(path, longest(self.spec.training.length)))
         classes = task.classes if isinstance(task, FileTask) else map(str, range(task.num_classes))
         return self._evaluate(*read_samples(task, classes, path))
 
@@ -49,6 +51,7 @@ def load_run(
 ) -> TrainedRun:
     """The model of a run at its `last` or `best` checkpoint."""
     spec = RunSpec(**directory.spec())
+    tokenizer_of_run(spec, directory)
     loaded, problems = load_newest(directory.checkpoints, checkpoint)
     if loaded is None:
         why = f": {'; '.join(problems)}" if problems else ""

@@ -70,6 +70,8 @@ def train_twins(spec: RunSpec, replaced: int, device: torch.device) -> tuple[Twi
 
     Both are the runs of their specs, bit for bit. Losses are compared on the samples of the first.
     """
+    if spec.pretraining is not None:
+        raise ValueError("twins start untrained; this run starts from a pre-trained one")
     if spec.training.replace_sample is not None:
         raise ValueError(
             f"the twin of a run is made from the run itself, got one with replace_sample={spec.training.replace_sample}"

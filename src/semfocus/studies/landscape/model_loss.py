@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
 from semfocus.model import Classifier
+from semfocus.model.loss import summed_loss
 from semfocus.probes.hessian import LossPart
 from semfocus.randomness import stream
 from semfocus.runs import RunSpec
@@ -55,7 +55,7 @@ class ModelLoss:
                 generator = stream(self.seed, f"evaluation/{batch}", self.epoch)
                 inputs = (self.samples.tokens[rows], real)
                 logits = functional_call(model, dict(parameters), inputs, {"generator": generator})
-                total = F.cross_entropy(logits, self.samples.labels[rows], reduction="sum")
+                total = summed_loss(logits, self.samples.labels[rows])
                 return total / len(self.samples)
 
             yield part

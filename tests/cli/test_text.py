@@ -1,0 +1,66 @@
+"""Texts on the command line: trained, sampled, and refused in one line."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from semfocus.cli.app import app
+
+SMALL = [
+    "-s",
+    "model.d_model=8",
+    "-s",
+    "model.d_mlp=8",
+    "-s",
+    "model.num_blocks=1",
+    "--epochs",
+    "1",
+    "--length",
+    "8",
+]
+SMALL += ["-s", "training.num_train=20", "-s", "training.num_held_out=5", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
+    Path("book.txt").write_text("once upon a time\nthere was a text\n" * 20)
+
+
+def test_training_on_a_text_ends_with_its_perplexity() -> None:
+    result = CliRunner().invoke(app, ["train", "text:book.txt", "--pattern", "top_k(3)", *SMALL])
+    assert result.exit_code == 0, result.stderr
+    assert "last held-out perplexity" in result.stdout
+    assert "95%" not in result.stdout
+
+
+def test_samples_of_a_text_are_pieces_of_its_end() -> None:
+    result = CliRunner().invoke(app, ["tasks", "sample", "text:book.txt", "--length", "9", "--num", "2"])
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 2
+    refused = CliRunner().invoke(
+        app, ["tasks", "sample", "text:book.txt", "--length", "9", "--output", "x.csv"]
+    )
+    assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["text:missing.txt"], "no such file or folder"),
+        (["text:empty.txt"], "empty"),
+        (["text:book.txt", "--length", "500"], "a longer text"),
+        (["text:book.txt", "--length", "8:16"], "one number"),
+        (["text:book.txt", "--pattern", "banded(5)+G1", "--length", "8"], "global tokens"),
+        (["text:book.txt", "-s", "training.tokenizer=words", "--length", "8"], "unigram:SIZE"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
+    Path("empty.txt").write_text("")
+    result = CliRunner().invoke(app, ["train", *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not Path("runs").exists()
