@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from semfocus.report.inside import with_probes
+from semfocus.report.inside import with_inside
 from semfocus.report.markdown import report_text
 from semfocus.report.overview import arm_groups
 from semfocus.report.page import report_page
@@ -133,7 +133,7 @@ def test_measurements_are_read_from_the_store_and_damage_stops_nothing(store: St
         directory.write_probes(rows)
         records.append({"run": directory.name, "spec": spec.model_dump(mode="json")})
     (store.directory(specs[1]).path / "probes.json").write_text("{")
-    whole, damaged = with_probes(store, records)
+    whole, damaged = with_inside(store, records)
     assert [each["mean"] for each in whole["inside"]] == [1.0]
     assert [each["mean"] for each in whole["along"]] == [3.0]
     assert "inside" not in damaged

@@ -8,7 +8,8 @@ from semfocus.runs import RunBusy, RunDirectory, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.studies import measuring, probing
 from semfocus.studies.along_training import ProbeObserver
-from semfocus.studies.probing import along_training, probe_along, probe_run
+from semfocus.studies.probing import probe_run
+from semfocus.studies.probing_along import along_training, probe_along
 from semfocus.training import run
 
 

@@ -28,12 +28,12 @@ def claims(
     Example: semfocus claims --rules
     """
     from semfocus.report.claims import SIZES, counted, judge_all
-    from semfocus.report.inside import with_probes
+    from semfocus.report.inside import with_inside
     from semfocus.runs.plan import read_plans
     from semfocus.studies.planned import analyse_planned
 
     opened = existing_store(store)
-    judged = judge_all(analyse_planned(with_probes(opened, opened.records()), read_plans(opened)))
+    judged = judge_all(analyse_planned(with_inside(opened, opened.records()), read_plans(opened)))
     if as_json:
         print_json([asdict(claim) for claim in judged])
         return

@@ -27,10 +27,10 @@ def export(
     """
     from semfocus.cli.report import chosen_runs, explains_where
     from semfocus.report.export import export as write
-    from semfocus.report.probed import with_probes
+    from semfocus.report.probed import with_kept_probes
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
     with explains_where():
-        for path in write(with_probes(opened, records), output or opened.path / "export", kind):
+        for path in write(with_kept_probes(opened, records), output or opened.path / "export", kind):
             typer.echo(path)

@@ -139,7 +139,8 @@ def _look(
 ) -> "ProbedRun":
     from semfocus.report.probed import ProbedRun
     from semfocus.studies.attention_maps import attention_maps
-    from semfocus.studies.probing import along_training, probe_along, probe_run
+    from semfocus.studies.probing import probe_run
+    from semfocus.studies.probing_along import along_training, probe_along
     from semfocus.training.replay import chosen_epoch, model_at, readable_record
 
     rows = probe_run(

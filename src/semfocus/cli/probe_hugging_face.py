@@ -10,8 +10,9 @@ def probe_hugging_face(model: Path, data: Path, samples: int, patterns: list[str
     from semfocus.integrations import apply
     from semfocus.mechanisms import Full
     from semfocus.probes import probe_rows
-    from semfocus.trial.data import classes_of, kind_of, read_data
+    from semfocus.trial.data import kind_of, read_data
     from semfocus.trial.hugging_face_subject import HuggingFaceSubject
+    from semfocus.trial.table import classes_of
 
     kind = kind_of(data)
     has_weights = model.is_dir() and any(model.glob("*.safetensors"))

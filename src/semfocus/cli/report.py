@@ -74,14 +74,14 @@ def explains_where() -> Iterator[None]:
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
     """The records, with all that was measured of them later, and plans of a study, or all."""
     from semfocus.notation import did_you_mean
-    from semfocus.report.inside import with_probes
+    from semfocus.report.inside import with_inside
     from semfocus.report.lengths import with_evaluations
     from semfocus.report.twins import with_twins
     from semfocus.runs.plan import read_plans
 
     plans = read_plans(opened)
     records = opened.records()
-    for add in (with_evaluations, with_twins, with_probes):
+    for add in (with_evaluations, with_twins, with_inside):
         records = add(opened, records)
     if not records:
         raise ValueError(f"there are no runs in {opened.path} (say --store DIR, or run a study first)")

@@ -139,13 +139,13 @@ def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
 
 def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:
     from semfocus.report import write_report
-    from semfocus.report.inside import with_probes
+    from semfocus.report.inside import with_inside
     from semfocus.report.lengths import with_evaluations
     from semfocus.report.twins import with_twins
 
     records = with_twins(execution.store, with_evaluations(execution.store, result.records))
     return write_report(
-        with_probes(execution.store, records),
+        with_inside(execution.store, records),
         path,
         plans=result.plans,
         title=result.source.question,

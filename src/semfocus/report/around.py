@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
 
-#: of a record that `with_probes` made
+#: of a record that `inside.with_inside` made
 LANDSCAPES = "landscapes"
 #: the part of a grid that is looked at, and the quantile of the differences in it
 RADIUS, QUANTILE = 0.5, 95

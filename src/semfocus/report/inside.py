@@ -18,7 +18,7 @@ OVERALL = (
 BY_LAYER = ("dispersion", "score_norm", "token_norm")
 
 
-def with_probes(store: "Store", records: Iterable[Row]) -> list[dict[str, Any]]:
+def with_inside(store: "Store", records: Iterable[Row]) -> list[dict[str, Any]]:
     """The records, each with what was measured inside it and around it, if that can be read."""
     from semfocus.report.around import LANDSCAPES, steepness
     from semfocus.runs.directory import DamagedRun

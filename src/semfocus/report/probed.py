@@ -10,7 +10,7 @@ from semfocus.studies.arms import arm_of
 if TYPE_CHECKING:
     from semfocus.runs import Store
 
-#: of a record: rows noted along training, and those that `with_probes` adds
+#: of a record: rows noted along training, and those that `with_kept_probes` adds
 KEY = "probes"
 
 Row = Mapping[str, Any]
@@ -52,7 +52,7 @@ class Probed:
     command: str = ""
 
 
-def with_probes(store: "Store", records: Iterable[Record]) -> list[dict[str, Any]]:
+def with_kept_probes(store: "Store", records: Iterable[Record]) -> list[dict[str, Any]]:
     """The records, each also with the rows that `semfocus probe` kept, if they can be read."""
     from semfocus.runs.directory import DamagedRun
 

@@ -8,7 +8,8 @@ from semfocus.runs import RunBusy, RunDirectory
 from semfocus.runs.directory import DamagedRun
 from semfocus.studies.job import Tell, check_recipe, failure
 from semfocus.studies.probe_plan import Probing
-from semfocus.studies.probing import along_is_known, is_known, probe_along, probe_run
+from semfocus.studies.probing import is_known, probe_run
+from semfocus.studies.probing_along import along_is_known, probe_along
 from semfocus.training.replay import REACHING, epoch_reaching, readable_record
 
 

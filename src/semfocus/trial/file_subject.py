@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from semfocus.runs.recipe_file import load_recipe, place_in
-from semfocus.trial.data import Batch
+from semfocus.trial.batch import Batch
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.subject import Subject, loss_of
 

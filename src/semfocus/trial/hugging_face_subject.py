@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from semfocus.trial.data import Batch, Kind
+from semfocus.trial.batch import Batch, Kind
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.subject import Subject, loss_of
 

@@ -11,7 +11,7 @@ from semfocus.integrations import apply, restore
 from semfocus.mechanisms import AttentionTrace, Full, capture
 from semfocus.mechanisms.trace import attention_points
 from semfocus.probes import dispersion, effective_keys, num_kept
-from semfocus.trial.data import Batch
+from semfocus.trial.batch import Batch
 from semfocus.trial.subject import Subject
 
 #: held-out sequences that are looked at

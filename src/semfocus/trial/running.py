@@ -15,7 +15,7 @@ from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
 from semfocus.training.device import limited_threads
 from semfocus.training.environment import describe_environment
 from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
-from semfocus.trial.data import TrialData
+from semfocus.trial.batch import TrialData
 from semfocus.trial.inside import look_inside
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import Subject

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.randomness import derive_seed
-from semfocus.trial.data import Batch
+from semfocus.trial.batch import Batch
 from semfocus.trial.encoding import Vocabulary
 
 

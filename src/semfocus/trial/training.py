@@ -12,7 +12,7 @@ from torch import nn
 
 from semfocus.integrations import apply
 from semfocus.randomness import derive_seed, stream
-from semfocus.trial.data import TrialData
+from semfocus.trial.batch import TrialData
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import Subject
 

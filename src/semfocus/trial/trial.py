@@ -9,7 +9,8 @@ from typing import Any
 from semfocus.mechanisms import Pattern
 from semfocus.training.device import resolve_device
 from semfocus.trial.arm import FULL, SHARPER_FULL, Arm, arms_of, refuse_pattern
-from semfocus.trial.data import TrialData, classes_of, kind_of, read_data
+from semfocus.trial.batch import TrialData
+from semfocus.trial.data import kind_of, read_data
 from semfocus.trial.file_subject import FileSubject
 from semfocus.trial.hugging_face_subject import HuggingFaceSubject
 from semfocus.trial.result import TrialResult
@@ -17,6 +18,7 @@ from semfocus.trial.running import Runner
 from semfocus.trial.settings import TrialSettings
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import Subject, refuse_future
+from semfocus.trial.table import classes_of
 from semfocus.trial.training import build
 from semfocus.trial.tuning import tuned
 from semfocus.trial.verdict import seeds_needed

@@ -12,6 +12,7 @@ from semfocus.report.claims import (
     ordering,
     robust,
     sharpness,
+    surfaces,
 )
 from semfocus.report.claims.claim import Claim, Judged
 from semfocus.report.claims.sizes import RULE as SIZES
@@ -26,6 +27,7 @@ CLAIMS: tuple[Claim, ...] = (
     *limits.CLAIMS,
     *sharpness.CLAIMS,
     *explanations.CLAIMS,
+    *surfaces.CLAIMS,
     *breaking.CLAIMS,
     *ordering.CLAIMS,
 )

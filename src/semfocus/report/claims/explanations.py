@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.report.around import LANDSCAPES, QUANTILE, RADIUS
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels
 from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, RaceResult, majority
@@ -89,39 +88,6 @@ def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
     return found
 
 
-def _steepness(summaries: Sequence["TaskSummary"]) -> Finding:
-    """Of tasks with landscapes around the last weights of both, those on which top-k's gap is not larger."""
-    numbers, lower = [], []
-    for summary in summaries:
-        arms = {arm.label: arm for arm in summary.arms}
-        steep = {label: _around(summary, label) for label in ("full", HEAVY_HITTERS)}
-        if not all(steep.values()):
-            continue
-        full, topk = (median(steep[label]) for label in ("full", HEAVY_HITTERS))
-        gaps = [median(arms[label].gap) if arms[label].gap else None for label in ("full", HEAVY_HITTERS)]
-        if gaps[0] is None or gaps[1] is None:
-            continue
-        not_larger = gaps[1] <= gaps[0]
-        counts = "" if not_larger else " (not counted: larger gap)"
-        numbers.append(
-            f"{summary.comparison.task}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(steep[HEAVY_HITTERS])} and {len(steep['full'])} seeds); "
-            f"gap {gaps[1]:+.1%} and {gaps[0]:+.1%}{counts}"
-        )
-        lower += [topk < full] if not_larger else []
-    many = len(lower) >= FEWEST_TASKS
-    higher = [each for each in lower if not each]
-    return decide(many and all(lower), many and majority(higher, lower), told(numbers, summaries))
-
-
-def _around(summary: "TaskSummary", label: str) -> list[float]:
-    """By seed, around the last weights."""
-    found = []
-    for record in summary.comparison.arms.get(label, []):
-        last = (record.get("curve") or {}).get("epoch", [None])[-1]
-        found += [each["steepness"] for each in record.get(LANDSCAPES) or () if each["epoch"] == last]
-    return found
-
-
 def _masks_stay(summaries: Sequence["TaskSummary"]) -> Finding:
     from semfocus.studies.mechanism_tests.looked import looked
 
@@ -177,16 +143,6 @@ CLAIMS = (
         f"Over at least {FEWEST_TASKS} tasks, top_k gains on more than half of those on which its dispersion is not smaller; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
         _smaller_dispersion,
-    ),
-    Claim(
-        "stability_generalises",
-        "Top_k generalises as well because a smaller Lipschitz constant of the loss makes training more stable.",
-        SOURCE,
-        "landscape",
-        f"Over at least {FEWEST_TASKS} tasks on which its train minus held-out gap in accuracy is not larger than that of full, the loss around the trained model is less steep for top_k on every one: "
-        f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), medians over directions and seeds.",
-        "It is steeper on more than half of those tasks.",
-        _steepness,
     ),
     Claim(
         "separation_keeps_masks",

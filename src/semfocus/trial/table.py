@@ -1,0 +1,77 @@
+"""Labelled rows of a table (CSV, TSV, JSONL) as sequences of one length, with classes and a split."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from semfocus.randomness import stream
+from semfocus.tasks.data_files import SPLIT_NAMES, read_fields
+from semfocus.trial.batch import HELD_OUT_SHARE, Batch, TrialData
+from semfocus.trial.columns import label_of, sequence_column, sequences_of
+from semfocus.trial.encoding import Vocabulary
+
+
+def classes_of(path: Path) -> tuple[str, ...]:
+    """The labels of a table, sorted: numbers by value."""
+    labels = {label_of(path, line, fields) for line, fields in read_fields(path)}
+    if len(labels) < 2:
+        raise ValueError(
+            f"{path}: needs at least 2 different labels, got {', '.join(sorted(labels)) or 'none'}"
+        )
+    return tuple(
+        sorted(labels, key=lambda each: (not each.isdigit(), int(each) if each.isdigit() else 0, each))
+    )
+
+
+def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: str) -> TrialData:
+    rows = list(read_fields(path))
+    classes = classes_of(path)
+    column = sequence_column(path, rows)
+    sequences, name = sequences_of(path, rows, column, vocabulary)
+    limit = context or vocabulary.max_length
+    for (line, _), ids in zip(rows, sequences, strict=True):
+        if not ids:
+            raise ValueError(f"{path}, line {line}: {column} is empty")
+        if context is None and limit is not None and len(ids) > limit:
+            raise ValueError(
+                f"{path}, line {line}: {len(ids)} tokens, but the model allows {limit} positions: "
+                f"say --context {limit} to cut longer rows, or give a model with more positions"
+            )
+    sequences = [ids[:limit] for ids in sequences]
+    longest = max(map(len, sequences))
+    pad = vocabulary.padding_id(1 + max(max(ids) for ids in sequences))
+    tokens = torch.tensor([[*ids, *[pad] * (longest - len(ids))] for ids in sequences])
+    real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
+    labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
+    everything = Batch(tokens, None if bool(real.all()) else real, labels)
+    train, held_out = _split(path, rows)
+    return TrialData(
+        "classification",
+        everything.rows(train),
+        everything.rows(held_out),
+        classes,
+        digest,
+        f"{len(rows)} rows of up to {longest} tokens ({name}), {len(classes)} classes, {len(held_out)} rows held out",
+    )
+
+
+def _split(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> tuple[Tensor, Tensor]:
+    """By a `split` column if there is one, else at random, always alike."""
+    splits = [SPLIT_NAMES.get(str(fields.get("split") or "").strip().lower()) for _, fields in rows]
+    if any(splits):
+        train, held_out = (
+            torch.tensor([place for place, split in enumerate(splits) if split == part], dtype=torch.long)
+            for part in ("train", "held_out")
+        )
+    else:
+        order = torch.randperm(len(rows), generator=stream(0, "split"))
+        num = max(1, round(len(rows) * HELD_OUT_SHARE))
+        train, held_out = order[num:], order[:num]
+    if not len(train) or not len(held_out):
+        raise ValueError(
+            f"{path}: needs rows to train on and rows to hold out, got {len(train)} and {len(held_out)}"
+        )
+    return train, held_out
