@@ -29,8 +29,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_one_graph_with_the_gradients_of_the_eager_call(name):
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        *((name, "aot_eager") for name in CASES),
+        # generates C++ and compiles it, up to a minute each
+        *(pytest.param(name, "inductor", marks=pytest.mark.slow) for name in ("top_k", "top_p", "grouped")),
+    ],
+)
+def test_one_graph_with_the_gradients_of_the_eager_call(name, backend):
     pattern, options, shape = CASES[name]
     tensors = inputs(**shape)
 
@@ -39,7 +46,7 @@ def test_one_graph_with_the_gradients_of_the_eager_call(name):
 
     torch._dynamo.reset()
     found = []
-    for function in (torch.compile(run, fullgraph=True, backend="aot_eager"), run):
+    for function in (torch.compile(run, fullgraph=True, backend=backend), run):
         torch.manual_seed(1)  # the draws of a graph are those of the eager call
         output = function(*tensors)
         found.append((output, *torch.autograd.grad(output.float().square().sum(), tensors)))

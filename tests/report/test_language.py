@@ -9,6 +9,7 @@ from typing import Any
 from semfocus.report import write_markdown
 from semfocus.report.claims import judge_all
 from semfocus.report.page import report_page
+from semfocus.report.paper_figures import write_figures
 from semfocus.studies.analysis import analyse
 from tests.report.made_up import study
 
@@ -56,3 +57,10 @@ def test_markdown_has_the_same_words(tmp_path: Path) -> None:
     text = write_markdown(language_records(), tmp_path / "report.md").read_text()
     assert "last held-out perplexity" in text
     assert "accuracy" not in text.split("## Claims")[0]
+
+
+def test_a_figure_for_a_paper_names_its_ticks_in_plain_numbers(tmp_path: Path) -> None:
+    (_, curves) = write_figures(analyse(language_records()), tmp_path, "svg")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", curves.read_text())
+    assert not any("$" in each for each in texts), "mathematics is not parsed in these figures"
+    assert len([each for each in texts if each.isdigit()]) >= 6

@@ -136,22 +136,25 @@ def _why(why: Why) -> list[str]:
 
 def _claims(summaries: Sequence["TaskSummary"]) -> str:
     judged = judge_all(summaries)
-    settings = list(dict.fromkeys(setting for claim in judged for setting in claim.settings))
-    told = "; ".join(settings) if len(settings) == 1 else ""
-    table = rows_as_markdown(
-        ["claim", "verdict", "numbers", "recipe"],
-        [
+    told = [claim for claim in judged if claim.numbers]
+    settings = list(dict.fromkeys(setting for claim in told for setting in claim.settings))
+    parts = [plain(counted(judged))]
+    parts += [f"All runs: {plain(settings[0])}."] if len(settings) == 1 else []
+    if told:
+        rows = [
             [
                 claim.text,
                 f"{claim.verdict} ({claim.size})" if claim.size else claim.verdict,
-                "; ".join([*claim.numbers, *_settings(claim.settings, len(settings) > 1)]) or "no runs",
+                "; ".join([*claim.numbers, *_settings(claim.settings, len(settings) > 1)]),
                 claim.recipe,
             ]
-            for claim in judged
-        ],
-    )
-    parts = [plain(counted(judged)), f"All runs: {plain(told)}." if told else "", table]
-    return "\n\n".join(part for part in parts if part)
+            for claim in told
+        ]
+        parts.append(rows_as_markdown(["claim", "verdict", "numbers", "recipe"], rows))
+    recipes = sorted({claim.recipe for claim in judged if not claim.numbers})
+    if recipes:
+        parts.append(f"The others need runs of other studies: {', '.join(map(_code, recipes))}.")
+    return "\n\n".join(parts)
 
 
 def _settings(settings: Sequence[str], told: bool) -> list[str]:

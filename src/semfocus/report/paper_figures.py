@@ -9,7 +9,7 @@ from semfocus.durable import write_durably
 from semfocus.report.forest_figure import Heading, axis_range
 from semfocus.report.overview import arm_groups, forest_lines, primary
 from semfocus.report.palette import Ink, inks
-from semfocus.report.perplexity_figure import perplexities_on
+from semfocus.report.perplexity_figure import NarrowLogarithmic, perplexities_on
 from semfocus.report.sampling import epoch_grid, sample
 from semfocus.report.scales import Logarithmic
 from semfocus.report.texts import shortened
@@ -87,8 +87,12 @@ def _curves(summary: "TaskSummary", chosen: Mapping[str, Ink], make: Any) -> Any
         level = goals[column].perplexity if summary.by_loss else 100 * summary.target
         panel.axhline(level, color="0.6", linewidth=0.7, linestyle=":")
         panel.set(xlabel="epoch", title=title)
+        panel.locator_params(axis="x", integer=True)
     if summary.by_loss:
         panels[0].set_yscale("log")
+        ticks = NarrowLogarithmic(*panels[0].get_ylim(), 0, 1).ticks()
+        panels[0].set_yticks(ticks, [f"{value:g}" for value in ticks])
+        panels[0].set_yticks([], minor=True)
     else:
         panels[0].set_ylabel("%")
     figure.suptitle(shortened(summary.comparison.task, 60))

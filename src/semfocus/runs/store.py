@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Store:
     """Runs under one path, each in a directory named by the digest of its spec."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
 
     def directory(self, spec: "RunSpec") -> RunDirectory:
         """Where the run of this spec lives, whether or not it exists yet."""
