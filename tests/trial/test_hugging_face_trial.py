@@ -121,6 +121,14 @@ def test_probing_a_model_on_a_file(tmp_path):
     shown = probe("--hf", folder, "--data", data)
     assert shown.exit_code == 0, shown.stderr
     assert "effective_keys" in shown.stdout
+    page = tmp_path / "page.html"
+    shown = probe("--hf", folder, "--data", data, "--patterns", "banded(3)", "--page", page, "--sequence", 1)
+    assert shown.exit_code == 0, shown.stderr
+    text = page.read_text()
+    assert "top_k(3)" in text
+    assert "held-out sequence 1, label" in text
+    assert text.count('class="map') >= sizes["num_hidden_layers"] * sizes["num_attention_heads"]
+    assert "sequences 0 to" in probe("--hf", folder, "--data", data, "--page", page, "--sequence", 999).stderr
 
 
 def test_probing_says_what_it_needs(tmp_path):

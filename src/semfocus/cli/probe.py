@@ -86,16 +86,17 @@ def probe(
 
     Example: semfocus probe 2093 51ab --epoch reaching:0.95 --patterns "top_k(5)" --page probes.html
     """
+    from semfocus.cli.probe_output import write_page
     from semfocus.cli.probe_table import print_tables
     from semfocus.training.replay import chosen_epoch, readable_record
 
     if hugging_face is not None:
         from semfocus.cli.probe_hugging_face import probe_hugging_face
 
-        if runs or page is not None or every is not None:
-            raise ValueError("--hf measures one model, and goes without runs, --every and --page")
+        if runs or every is not None:
+            raise ValueError("--hf measures one model, and goes without runs and --every")
         others = [] if patterns is None else split_list(patterns, "--patterns")
-        probe_hugging_face(hugging_face, Path(data), samples, others, as_json)
+        probe_hugging_face(hugging_face, Path(data), samples, others, page, sequence, as_json)
         return
     if not runs:
         raise ValueError("name a run to look into, or a Hugging Face model with --hf DIR --data FILE")
@@ -116,7 +117,7 @@ def probe(
         options += [("--every", every), ("--sequence", sequence), ("--store", store), ("--recipe", recipe)]
         words = [word for option, value in options if value is not None for word in (option, str(value))]
         command = shlex.join(["semfocus", "probe", *runs, *words, "--page", str(page)])
-        _write_page(found, page, command)
+        write_page(found, page, command)
     if as_json:
         print_json({"runs": [_plain(each) for each in found], "page": None if page is None else str(page)})
         return
@@ -155,17 +156,6 @@ def _look(
     record = readable_record(directory)
     seen = attention_maps(model_at(directory, epoch), sequence, data[0]) if maps else None  # type: ignore[arg-type]
     return ProbedRun(record, chosen_epoch(record, epoch), rows, along, seen)
-
-
-def _write_page(found: "list[ProbedRun]", page: Path, command: str) -> None:
-    from semfocus.probes import QUANTITIES
-    from semfocus.report.probe_page import write_probe_page
-    from semfocus.report.probed import Probed, Quantity
-
-    known = {
-        each.name: Quantity(each.name, each.meaning, each.unit, each.per) for each in QUANTITIES.values()
-    }
-    write_probe_page(Probed(found, known, command), page)
 
 
 def _plain(each: "ProbedRun") -> dict[str, Any]:

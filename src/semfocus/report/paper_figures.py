@@ -90,7 +90,8 @@ def _curves(summary: "TaskSummary", chosen: Mapping[str, Ink], make: Any) -> Any
         panel.locator_params(axis="x", integer=True)
     if summary.by_loss:
         panels[0].set_yscale("log")
-        ticks = NarrowLogarithmic(*panels[0].get_ylim(), 0, 1).ticks()
+        low, high = panels[0].get_ylim()
+        ticks = NarrowLogarithmic(low, high, 0, 1).ticks()
         panels[0].set_yticks(ticks, [f"{value:g}" for value in ticks])
         panels[0].set_yticks([], minor=True)
     else:

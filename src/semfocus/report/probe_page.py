@@ -12,6 +12,7 @@ from semfocus.report.palette import inks
 from semfocus.report.probe_view import PART_NAMES, along_panels, answers, map_rows, series_groups
 from semfocus.report.probed import Probed, ProbedRun, run_labels
 from semfocus.report.templating import environment, style_and_script
+from semfocus.report.wording import UNKNOWN
 from semfocus.runs.record import TARGET_ACCURACY
 
 TITLE = "What happens inside these models?"
@@ -80,8 +81,8 @@ def _facts(label: str, run: ProbedRun) -> dict[str, Any]:
         "label": label,
         "run": run.record.get("run"),
         "task": spec.get("task"),
-        "seed": spec.get("seed"),
-        "epoch": run.epoch,
+        "seed": spec.get("seed", UNKNOWN),
+        "epoch": UNKNOWN if run.epoch is None else run.epoch,
         "train": None if at is None else curve["train_accuracy"][at],
         "held_out": None if at is None else curve["held_out_accuracy"][at],
         "problems": run.problems,

@@ -18,10 +18,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ProbedRun:
-    """A run at one epoch: `rows` at that epoch, `along` over epochs, `maps` of one sequence (studies/attention_maps.py)."""
+    """A run at one epoch: `rows` at that epoch, `along` over epochs, `maps` of one sequence (studies/attention_maps.py).
+
+    A model that somebody else trained has a record with little in it, and no epoch.
+    """
 
     record: Record
-    epoch: int
+    epoch: int | None
     rows: Sequence[Row]
     along: Sequence[Row] = ()
     maps: Mapping[str, Any] | None = None

@@ -1,5 +1,6 @@
 """Attention maps of one sequence as plain values, for whoever draws them without torch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -34,8 +35,6 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
     )
     traces, predicted = _looked(trained, one)
     length = traces[0].weights.shape[-1]
-    block = -(-length // MOST_CELLS)
-    heads = [(trace, head) for trace in traces for head in range(trace.weights.shape[1])]
     relevant = relevant_of(trained.spec, one.tokens)
     return {
         "data": data,
@@ -46,6 +45,15 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
         else [*relevant[0].tolist(), *[False] * (length - relevant.shape[1])],
         "label": _class_name(trained, int(one.labels.flatten()[-1])),  # of a text the token after the window
         "predicted": _class_name(trained, predicted),
+        **maps_of(traces),
+    }
+
+
+def maps_of(traces: Sequence[AttentionTrace]) -> dict[str, Any]:
+    """The weights and kept keys of the first sequence of traces, of any model, coarse enough to be drawn."""
+    block = -(-traces[0].weights.shape[-1] // MOST_CELLS)
+    heads = [(trace, head) for trace in traces for head in range(trace.weights.shape[1])]
+    return {
         "block": block,
         "num_heads": traces[0].weights.shape[1],
         "left_out": max(0, len(heads) - MOST_MAPS),

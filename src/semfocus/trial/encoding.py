@@ -32,6 +32,10 @@ class Vocabulary:
         pad = self.pad_id
         return [each if pad is None or each < pad else each + 1 for each in indices]
 
+    def shown(self, token: int) -> str:
+        """A token as somebody may read it: its piece, or its number, as nobody knows whether it was a byte."""
+        return str(token) if self.tokenizer is None else str(self.tokenizer.convert_ids_to_tokens(token))
+
     def require(self, symbols: int, what: str) -> None:
         """Refuse a vocabulary that is too small for so many symbols and padding."""
         needed = symbols + (self.pad_id is not None)
