@@ -5,9 +5,13 @@ import json
 import pytest
 
 from semfocus.runs.directory import DamagedRun
-from semfocus.studies import twins
+from semfocus.studies import run_study, twins
+from semfocus.studies.kinds import as_line, from_line
+from semfocus.studies.twin_job import TwinPair
+from semfocus.studies.twin_study import twin_study
 from semfocus.studies.twins import stability_inputs, twin_distances
 from semfocus.training import run
+from studies.minis import mini_study
 
 
 def test_computed_once_and_kept_for_each_sample(tiny_spec, store, monkeypatch) -> None:
@@ -51,3 +55,32 @@ def test_the_inputs_of_the_stability_bound(tiny_spec, store) -> None:
     last = found["rows"][-1]
     assert inputs["L_pair"] >= last["largest_loss"] / last["distance"]
     assert min(inputs["L_grad"], inputs["beta"], inputs["M"]) > 0
+
+
+@pytest.mark.parametrize("executor", ["serial", "pool"])
+def test_the_twins_of_a_study_are_trained_once_and_a_damaged_one_stops_no_other(store, executor: str) -> None:
+    specs = mini_study()[:3]
+    run_study(specs, store, executor="serial")
+    (store.directory(specs[0]).path / "twins.json").write_text("{")
+    seen: list[tuple[str, int, int]] = []
+    errors = twin_study(
+        specs,
+        store,
+        executor=executor,
+        workers=2,
+        watch=lambda spec, *counts: seen.append((spec.digest, *counts)),
+    )
+    assert list(errors) == [specs[0].digest]
+    assert "damaged" in errors[specs[0].digest]
+    assert sorted(run for run, *_ in seen) == sorted(spec.digest for spec in specs[1:])
+    assert [counts for _, *counts in seen] == [[1, 2], [2, 2]]
+    there = [store.directory(spec).twins() for spec in specs[1:]]
+    assert all(len(own) == 1 and own[0]["rows"][-1]["distance"] > 0 for own in there)
+    again: list[str] = []
+    twin_study(specs[1:], store, executor=executor, watch=lambda spec, *_: again.append(spec.digest))
+    assert again == []
+
+
+def test_a_pair_travels_as_a_line(tiny_spec) -> None:
+    pair = TwinPair("run", tiny_spec().model_dump(mode="json"), "/store", "cpu", 1, None)
+    assert from_line(as_line(pair)) == pair

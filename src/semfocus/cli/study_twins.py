@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from semfocus.cli.study_state import title
-from semfocus.runs.directory import DamagedRun, RunBusy
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from semfocus.cli.study_run import Execution, StudyResult
+    from semfocus.runs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,30 @@ class Measured:
 
 def measured_twins(result: "StudyResult", execution: "Execution") -> Measured:
     """By run, its distances from its twin; one that has none does not stop the others."""
-    from semfocus.studies.twins import twin_distances
+    from semfocus.studies.twin_study import twin_study
 
-    found = Measured()
-    for place, (spec, record) in enumerate(zip(result.specs, result.records, strict=True), start=1):
-        if record["state"] != "done":
-            continue
+    done = [
+        spec for spec, record in zip(result.specs, result.records, strict=True) if record["state"] == "done"
+    ]
+
+    def say(spec: "RunSpec", place: int, total: int) -> None:
         if not execution.quiet:
-            typer.echo(f"twins {place}/{len(result.specs)}: {title(spec)}", err=True)
-        try:
-            own = twin_distances(spec, execution.store, device=execution.device, threads=execution.threads)
-        except (ValueError, OSError, DamagedRun, RunBusy) as error:
-            found.errors.append(f"{title(spec)} has no twin: {error}")
-        else:
-            found.twins[record["run"]] = [own]
-    return found
+            typer.echo(f"twins {place}/{total}: {title(spec)}", err=True)
+
+    errors = twin_study(
+        done,
+        execution.store,
+        executor=execution.executor,
+        workers=execution.workers,
+        device=execution.device,
+        threads=execution.threads,
+        recipe_file=result.source.file if any(spec.recipe for spec in done) else None,
+        watch=say,
+    )
+    return Measured(
+        {spec.digest: execution.store.directory(spec).twins() for spec in done if spec.digest not in errors},
+        [f"{title(spec)} has no twin: {errors[spec.digest]}" for spec in done if spec.digest in errors],
+    )
 
 
 def print_twins(console: "Console", result: "StudyResult", measured: Measured) -> None:

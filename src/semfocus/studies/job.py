@@ -1,7 +1,7 @@
 """One run as a job for any process: what it is asked in plain values, and what it answers."""
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,15 +71,21 @@ def _probing(job: Job) -> list[Observer]:
 
 def spec_of(job: Job) -> RunSpec:
     """The spec, after loading the recipe file that it names by its digest."""
-    wanted = job.spec["recipe"]
-    if wanted is not None:
-        if job.recipe_file is None:
-            raise ValueError(f"run {job.run} needs the recipe file of digest {wanted[:12]}")
-        check_recipe(Path(job.recipe_file), wanted)
+    load_recipe_of(job.spec, job.recipe_file, job.run)
     spec = RunSpec(**job.spec)
     if spec.digest != job.run:
         raise ValueError(f"run {job.run} is {spec.digest} here: another version of semfocus?")
     return spec
+
+
+def load_recipe_of(spec: Mapping[str, Any], file: str | None, run: str) -> None:
+    """Load the recipe file that a spec names by its digest, if it names one."""
+    wanted = spec["recipe"]
+    if wanted is None:
+        return
+    if file is None:
+        raise ValueError(f"run {run} needs the recipe file of digest {wanted[:12]}")
+    check_recipe(Path(file), wanted)
 
 
 def check_recipe(path: Path, wanted: str) -> None:

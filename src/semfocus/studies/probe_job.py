@@ -6,7 +6,7 @@ from typing import Any
 
 from semfocus.runs import RunBusy, RunDirectory
 from semfocus.runs.directory import DamagedRun
-from semfocus.studies.job import Tell, check_recipe, failure
+from semfocus.studies.job import Tell, failure, load_recipe_of
 from semfocus.studies.probe_plan import Probing
 from semfocus.studies.probing import is_known, probe_run
 from semfocus.studies.probing_along import along_is_known, probe_along
@@ -29,11 +29,7 @@ def perform_look(look: Look, tell: Tell) -> None:
     """Measure what is missing; it is kept in the run's directory. Whatever goes wrong becomes a message, apart from Ctrl-C."""
     directory = RunDirectory(Path(look.place))
     try:
-        wanted = directory.spec()["recipe"]
-        if wanted is not None:
-            if look.recipe_file is None:
-                raise ValueError(f"run {look.run} needs the recipe file of digest {wanted[:12]}")
-            check_recipe(Path(look.recipe_file), wanted)
+        load_recipe_of(directory.spec(), look.recipe_file, look.run)
         measure_all(directory, probing_of(look.probing), look.device, look.threads)
     except (ValueError, OSError, DamagedRun, RunBusy) as error:
         tell(failure(error, again=False))

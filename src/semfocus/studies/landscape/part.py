@@ -10,7 +10,7 @@ from semfocus.runs import RunSpec
 from semfocus.runs.directory import DamagedRun
 from semfocus.runs.landscape_directory import LandscapeDirectory
 from semfocus.runs.landscape_spec import GridSpec, HessianSpec
-from semfocus.studies.job import Message, Tell, check_recipe, failure
+from semfocus.studies.job import Message, Tell, failure, load_recipe_of
 from semfocus.studies.landscape.model_loss import ModelLoss, samples_of
 from semfocus.training import build_model
 from semfocus.training.device import limited_threads, numerics_class, resolve_device
@@ -38,12 +38,7 @@ class Surveyor:
     def __init__(self, place: LandscapeDirectory, part: Part) -> None:
         self.spec = place.spec()
         values = place.about()["run_spec"]
-        if values["recipe"] is not None:
-            if part.recipe_file is None:
-                raise ValueError(
-                    f"run {self.spec.run} needs the recipe file of digest {values['recipe'][:12]}"
-                )
-            check_recipe(Path(part.recipe_file), values["recipe"])
+        load_recipe_of(values, part.recipe_file, self.spec.run)
         run_spec = RunSpec(**values)
         device = resolve_device(part.device)
         model = build_model(run_spec)
