@@ -346,8 +346,9 @@ def test_a_plan_and_a_list_tell_what_will_be_measured() -> None:
         "measured inside the models (untrained and last, every 20 epochs: 256 sequences of held_out data)"
         in text
     )
-    assert printed("quick", "--dry-run")["probes"] is None
-    assert "top_k(5)" in printed("dispersion", "--dry-run")["probes"]
+    assert printed("quick", "--dry-run")["afterwards"] == []
+    (said,) = printed("dispersion", "--dry-run")["afterwards"]
+    assert "top_k(5)" in said
 
 
 def test_list_names_every_recipe_with_figure_runs_hours_and_question(monkeypatch) -> None:

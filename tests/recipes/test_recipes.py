@@ -24,6 +24,7 @@ NUMBERS = {
     "adam": 3 * 4 * 10,
     "adam_short": 3 * 4 * 10,
     "landscape": 8 * 4,
+    "landscape_small": 6 * 3 * 3,
     "dispersion": 8 * 6 * 3,
     "dispersion_small": 8 * 6 * 5,
     "controls": 3 * 6 * 10,

@@ -107,7 +107,7 @@ def study(
             threads=threads,
             workers=workers or max(1, usable_cores() // threads),
             two_stages=source.next_stage is not None,
-            probing=source.probing,
+            afterwards=source.afterwards,
             as_json=as_json,
         )
         return

@@ -1,6 +1,6 @@
 """semfocus study --list: every recipe with its address in the paper, its size and its question."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import typer
 
@@ -26,7 +26,7 @@ class Entry:
     hours: float
     question: str
     #: what is measured inside the models after training
-    probes: str | None = None
+    afterwards: list[str] = field(default_factory=list)
 
 
 def entries() -> list[Entry]:
@@ -44,8 +44,7 @@ def entries() -> list[Entry]:
             specs = [*specs, *source.next_stage(empty)]
         hours = sum(rough_seconds(spec) for spec in specs) / 3600 / CORES
         tasks = list(dict.fromkeys(spec.task for spec in specs))
-        probes = None if source.probing is None else str(source.probing)
-        found.append(Entry(name, recipe.FIGURE, tasks, len(specs), hours, recipe.QUESTION, probes))
+        found.append(Entry(name, recipe.FIGURE, tasks, len(specs), hours, recipe.QUESTION, source.afterwards))
     return found
 
 
@@ -60,7 +59,9 @@ def print_list(as_json: bool) -> None:
             f"{entry.name:<24} {entry.runs:>5} runs  {hours_text(entry.hours):>8}  {_tasks(entry.tasks)}"
         )
         typer.echo(f"    {entry.question}")
-        typer.echo(f"    {entry.figure}{'; measures inside the models' if entry.probes else ''}")
+        typer.echo(f"    {entry.figure}")
+        for each in entry.afterwards:
+            typer.echo(f"    then {each}")
     typer.echo(EPILOGUE)
 
 

@@ -13,7 +13,6 @@ from semfocus.cli.json_output import print_json
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
-    from semfocus.studies.probe_plan import Probing
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def print_plan(
     threads: int,
     workers: int,
     two_stages: bool,
-    probing: "Probing | None",
+    afterwards: Sequence[str],
     as_json: bool,
 ) -> None:
     """The groups on standard output, and the time they would take."""
@@ -83,7 +82,7 @@ def print_plan(
             "workers": workers,
             "seconds": left / workers + to_start,
             "seconds_to_start": to_start,
-            "probes": None if probing is None else str(probing),
+            "afterwards": list(afterwards),
         }
         print_json(found | {"groups": [asdict(group) for group in groups]})
         return
@@ -101,8 +100,8 @@ def print_plan(
         f"About {duration(left / workers + to_start)} with {workers} at once, {duration(to_start)} of it to start: an estimate "
         "from a few steps of each kind of run, to the epoch limit; a run that stops at a target ends sooner."
     )
-    if probing is not None:
-        typer.echo(f"Then it is measured inside the models ({probing}), some seconds a run beside that.")
+    for each in afterwards:
+        typer.echo(f"Then {each}: that takes time beside the estimate.")
     if two_stages:
         typer.echo("A second stage follows, whose runs depend on the results of these.")
 

@@ -17,24 +17,21 @@ def probed_runs(result: "StudyResult", execution: "Execution") -> list[str]:
 
     if result.source.probing is None:
         return []
-    done = [
-        spec for spec, record in zip(result.specs, result.records, strict=True) if record["state"] == "done"
-    ]
 
     def say(spec: "RunSpec", place: int, total: int) -> None:
         if not execution.quiet:
             typer.echo(f"measured inside {place}/{total}: {title(spec)}", err=True)
 
     errors = probe_study(
-        done,
+        result.done,
         execution.store,
         result.source.probing,
         executor=execution.executor,
         workers=execution.workers,
         device=execution.device,
         threads=execution.threads,
-        recipe_file=result.source.file if any(spec.recipe for spec in done) else None,
+        recipe_file=result.recipe_file,
         watch=say,
     )
-    by_run = {spec.digest: spec for spec in done}
+    by_run = {spec.digest: spec for spec in result.done}
     return [f"{title(by_run[run])} could not be measured inside: {reason}" for run, reason in errors.items()]

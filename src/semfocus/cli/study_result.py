@@ -10,9 +10,8 @@ from semfocus.cli.study_state import failure_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from semfocus.cli.study_lengths import Lengths
+    from semfocus.cli.study_afterwards import Afterwards
     from semfocus.cli.study_run import Execution, StudyResult
-    from semfocus.cli.study_twins import Measured
     from semfocus.runs.record import Record
     from semfocus.studies.summaries import TaskSummary
 
@@ -27,21 +26,20 @@ def show_result(
     result: "StudyResult", execution: "Execution", *, report: Path | None, no_report: bool, as_json: bool
 ) -> int:
     """Print, write the report, and return how many runs did not succeed."""
-    from semfocus.cli.study_lengths import Lengths, evaluated_lengths
-    from semfocus.cli.study_probes import probed_runs
-    from semfocus.cli.study_twins import Measured, measured_twins
+    from semfocus.cli.study_afterwards import afterwards
     from semfocus.studies.analysis import analyse
 
     summaries = analyse(result.records, apart_from=result.source.own_settings)
     console = None if as_json else _console()
     if console is not None:  # before anything else that takes time or may fail
         _print_summaries(console, result, summaries)
-    lengths = evaluated_lengths(result, execution) if result.source.evaluates_lengths else Lengths()
-    twins = measured_twins(result, execution) if result.source.measures_twins else Measured()
-    unprobed = probed_runs(result, execution)
-    page = None if no_report else _write_report(result, execution, report or _usual_place(result, execution))
+    place = report or execution.store.path / f"{result.source.name}.html"
+    surfaces = None if no_report or result.source.landscapes is None else _beside(place)
+    found = afterwards(result, execution, surfaces)
+    page = None if no_report else _write_report(result, execution, place)
+    pages = [each for each in (page, surfaces) if each is not None and each.exists()]
     if console is not None:
-        _print_rest(console, result, execution, lengths, twins, unprobed, page)
+        _print_rest(console, result, execution, found, pages)
     else:
         print_json(
             {
@@ -51,15 +49,22 @@ def show_result(
                 "report": None if page is None else str(page),
                 "sentences": [summary.sentence for summary in summaries],
                 "summaries": [_plain(summary) for summary in summaries],
-                "lengths": lengths.rows,
-                "length_errors": lengths.errors,
-                "twins": twins.twins,
-                "twin_errors": twins.errors,
-                "probe_errors": unprobed,
+                "landscapes": None if surfaces not in pages else str(surfaces),
+                "lengths": found.lengths.rows,
+                "length_errors": found.lengths.errors,
+                "twins": found.twins.twins,
+                "twin_errors": found.twins.errors,
+                "probe_errors": found.unprobed,
+                "landscape_errors": found.unsurveyed,
                 "records": result.records,
             }
         )
-    return len(_unsuccessful(result)) + len(lengths.errors) + len(twins.errors) + len(unprobed)
+    return len(_unsuccessful(result)) + len(found.errors)
+
+
+def _beside(report: Path) -> Path:
+    """The page about surfaces is one of its own: `small.html`, `small-landscapes.html`."""
+    return report.with_name(f"{report.stem}-landscapes{report.suffix}")
 
 
 def _console() -> "Console":
@@ -84,22 +89,20 @@ def _print_rest(
     console: "Console",
     result: "StudyResult",
     execution: "Execution",
-    lengths: "Lengths",
-    twins: "Measured",
-    unprobed: list[str],
-    page: Path | None,
+    found: "Afterwards",
+    pages: list[Path],
 ) -> None:
     from semfocus.cli.study_lengths import print_lengths
     from semfocus.cli.study_twins import print_twins
     from semfocus.studies.titles import varying_keys
 
-    print_lengths(console, lengths.rows)
-    print_twins(console, result, twins)
+    print_lengths(console, found.lengths.rows)
+    print_twins(console, result, found.twins)
     keys = varying_keys(spec.model_dump(mode="json") for spec in result.specs)
     failures = [failure_line(record, execution.store, keys) for record in _unsuccessful(result)]
-    for line in [*failures, *lengths.errors, *twins.errors, *unprobed]:
+    for line in [*failures, *found.errors]:
         console.print(line, markup=False, style="red", soft_wrap=True)
-    if page is not None:
+    for page in pages:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)
 
@@ -131,10 +134,6 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     for note in summary.notes:
         console.print(f"Note: {note}", markup=False, style="dim")
     console.print()
-
-
-def _usual_place(result: "StudyResult", execution: "Execution") -> Path:
-    return execution.store.path / f"{result.source.name}.html"
 
 
 def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:

@@ -10,6 +10,8 @@ from semfocus.cli.errors import SOME_RUNS_FAILED, fail
 from semfocus.cli.study_state import failure_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from semfocus.recipes.source import Source
     from semfocus.runs import RunSpec, Store
     from semfocus.runs.plan import Plan
@@ -39,6 +41,18 @@ class StudyResult:
     specs: "list[RunSpec]"
     records: "list[Record]"
     plans: "list[Plan]" = field(default_factory=list)
+
+    @property
+    def done(self) -> "list[RunSpec]":
+        """The runs that ended as they should."""
+        return [
+            spec for spec, record in zip(self.specs, self.records, strict=True) if record["state"] == "done"
+        ]
+
+    @property
+    def recipe_file(self) -> "Path | None":
+        """The user's file, if a run needs it."""
+        return self.source.file if any(spec.recipe for spec in self.specs) else None
 
 
 def run_stages(

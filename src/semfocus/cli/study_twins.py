@@ -26,27 +26,31 @@ def measured_twins(result: "StudyResult", execution: "Execution") -> Measured:
     """By run, its distances from its twin; one that has none does not stop the others."""
     from semfocus.studies.twin_study import twin_study
 
-    done = [
-        spec for spec, record in zip(result.specs, result.records, strict=True) if record["state"] == "done"
-    ]
-
     def say(spec: "RunSpec", place: int, total: int) -> None:
         if not execution.quiet:
             typer.echo(f"twins {place}/{total}: {title(spec)}", err=True)
 
     errors = twin_study(
-        done,
+        result.done,
         execution.store,
         executor=execution.executor,
         workers=execution.workers,
         device=execution.device,
         threads=execution.threads,
-        recipe_file=result.source.file if any(spec.recipe for spec in done) else None,
+        recipe_file=result.recipe_file,
         watch=say,
     )
     return Measured(
-        {spec.digest: execution.store.directory(spec).twins() for spec in done if spec.digest not in errors},
-        [f"{title(spec)} has no twin: {errors[spec.digest]}" for spec in done if spec.digest in errors],
+        {
+            spec.digest: execution.store.directory(spec).twins()
+            for spec in result.done
+            if spec.digest not in errors
+        },
+        [
+            f"{title(spec)} has no twin: {errors[spec.digest]}"
+            for spec in result.done
+            if spec.digest in errors
+        ],
     )
 
 

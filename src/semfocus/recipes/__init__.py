@@ -18,6 +18,7 @@ from semfocus.recipes import (
     k_sweep_marked_majority,
     k_sweep_small,
     landscape,
+    landscape_small,
     language_bpe,
     language_small,
     language_unigram,
@@ -41,7 +42,8 @@ from semfocus.runs import RunSpec
 class Recipe(Protocol):
     """A module, or anything with these names.
 
-    It may also have `next_stage(records)`, see tuned.py, and `PROBES`, what is measured after training, see dispersion.py.
+    It may also have `next_stage(records)`, see tuned.py, and say what follows the training: `PROBES`, see dispersion.py, `LANDSCAPES`,
+    see landscape_small.py, `TWINS`, see twins.py.
     """
 
     @property
@@ -68,6 +70,7 @@ RECIPES: Mapping[str, Recipe] = {
     "adam": adam,
     "adam_short": OnEvenPairs(adam.QUESTION, adam.specs),
     "landscape": landscape,
+    "landscape_small": landscape_small,
     "dispersion": dispersion,
     "dispersion_small": dispersion_small,
     "controls": controls,

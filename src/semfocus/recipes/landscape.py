@@ -1,11 +1,14 @@
-"""landscape: the trained models whose loss surfaces `semfocus landscape` will draw."""
+"""landscape: the loss surfaces around trained models."""
 
 from semfocus.recipes.arms import FEW_ARMS, compare
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS, PAPER_TASKS
+from semfocus.studies.landscape.options import LandscapeOptions
 
-QUESTION = "Is the loss surface of top-k attention flatter? (trains the models; `semfocus landscape` draws)"
+QUESTION = "Is the loss surface of top-k attention flatter?"
 FIGURE = "figure 10 (preprint); figures 5, 23-27 (proceedings)"
+
+LANDSCAPES = LandscapeOptions()
 
 
 def specs() -> list[RunSpec]:

@@ -16,6 +16,7 @@ from semfocus.runs.recipe_file import defines_classes, place_in
 from semfocus.runs.record import Record
 from semfocus.settings import explain
 from semfocus.studies.grid import refuse_repeats
+from semfocus.studies.landscape.options import LandscapeOptions
 from semfocus.studies.probe_plan import Probing
 from semfocus.studies.selection import changed
 
@@ -61,6 +62,28 @@ class Source:
         found = getattr(self.recipe, "PROBES", None)
         if found is not None and not isinstance(found, Probing):
             raise ValueError(f"PROBES of {self.name} must be a Probing, got {found!r:.80}")
+        return found
+
+    @property
+    def landscapes(self) -> LandscapeOptions | None:
+        """What the study computes around its models after training."""
+        found = getattr(self.recipe, "LANDSCAPES", None)
+        if found is not None and not isinstance(found, LandscapeOptions):
+            raise ValueError(f"LANDSCAPES of {self.name} must be LandscapeOptions, got {found!r:.80}")
+        return found
+
+    @property
+    def afterwards(self) -> list[str]:
+        """What follows the training, in words."""
+        found = []
+        if self.evaluates_lengths:
+            found.append("the models are evaluated on longer sequences")
+        if self.measures_twins:
+            found.append("every run is trained again beside a twin with one sample replaced")
+        if self.probing is not None:
+            found.append(f"it is measured inside the models ({self.probing})")
+        if self.landscapes is not None:
+            found.append(f"the loss is computed around the models ({self.landscapes})")
         return found
 
     def specs(self) -> list[RunSpec]:

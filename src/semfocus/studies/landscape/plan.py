@@ -9,22 +9,11 @@ from semfocus.runs.landscape_directory import LandscapeDirectory, landscape_dire
 from semfocus.runs.landscape_spec import DataName, GridSpec, HessianSpec
 from semfocus.runs.record import read_record
 from semfocus.studies.landscape.model_loss import ModelLoss, samples_of
+from semfocus.studies.landscape.options import LandscapeOptions
 from semfocus.training.device import limited_threads, resolve_device
 from semfocus.training.replay import model_at
 
-
-@dataclass(frozen=True)
-class LandscapeOptions:
-    """The same for every run that is looked at. `samples`: None for all; `hessian`: how many eigenvalues, 0 for none."""
-
-    points: int = 41
-    radius: float = 1.0
-    pairs: int = 1
-    scaling: str = "tensor"
-    data: str = "train"
-    samples: int | None = None
-    epoch: str = "last"
-    hessian: int = 0
+__all__ = ["LandscapeOptions", "PlannedLandscape", "plan_landscape"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,70 @@
+"""What follows the training of a study: landscapes and twins, from the recipe to the last line."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from recipes.shrink import Tiny
+from semfocus.cli.app import app
+from semfocus.recipes import RECIPES, landscape_small
+from semfocus.studies.landscape.options import LandscapeOptions
+from strict_json import read_json
+
+SERIAL = ("--executor", "serial")
+
+
+def invoke(*arguments: object):
+    return CliRunner().invoke(app, ["study", *map(str, arguments)], env={"COLUMNS": "160"})
+
+
+@pytest.fixture(autouse=True)
+def _tiny_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
+    monkeypatch.setattr(landscape_small, "LANDSCAPES", LandscapeOptions(points=3, pairs=2))
+    for name in ("landscape_small", "twins"):
+        monkeypatch.setitem(RECIPES, name, Tiny(RECIPES[name], num_tasks=1, num_seeds=1))
+
+
+def test_a_study_of_surfaces_ends_with_a_page_about_them_and_computes_nothing_twice() -> None:
+    first = invoke("landscape_small", *SERIAL, "-q")
+    assert first.exit_code == 0, first.stderr
+    assert "Report: runs/landscape_small-landscapes.html" in first.stdout
+    page = Path("runs/landscape_small-landscapes.html").read_text()
+    assert page.count('class="cells"') == 3 * 2, "three arms, two pairs of directions"
+    kept = {path: path.read_bytes() for path in Path("runs").glob("*/landscapes/*/*") if path.is_file()}
+    assert kept
+
+    again = invoke("landscape_small", *SERIAL, "-q", "--json")
+    found = read_json(again.stdout)
+    assert found["landscapes"] == "runs/landscape_small-landscapes.html"
+    assert found["landscape_errors"] == []
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_run_without_a_landscape_is_told_and_exits_with_3() -> None:
+    found = read_json(invoke("landscape_small", *SERIAL, "-q", "--no-report", "--json").stdout)
+    assert found["landscapes"] is None
+    damaged = Path("runs", found["records"][0]["run"])
+    for path in damaged.glob("landscapes/*/*.json"):
+        path.write_text("{")
+    result = invoke("landscape_small", *SERIAL, "-q", "--no-report")
+    assert result.exit_code == 3
+    assert "damaged" in result.stdout
+
+
+def test_a_study_of_twins_ends_with_how_far_they_got() -> None:
+    first = invoke("twins", *SERIAL)
+    assert first.exit_code == 0, first.stderr
+    assert "twins 4/4" in first.stderr
+    assert "one training sample replaced, medians over seeds" in first.stdout
+    assert "times" in first.stdout
+    again = invoke("twins", *SERIAL)
+    assert "twins" not in again.stderr, "what is known is not trained again"
+
+
+def test_a_plan_tells_what_follows() -> None:
+    text = invoke("twins", "--dry-run").stdout
+    assert "trained again beside a twin" in text
+    assert "3 x 3 points, 2 pairs of directions" in invoke("landscape_small", "--dry-run").stdout
