@@ -19,8 +19,10 @@ from tests.probes.cases import bits, small_model, trace_of_scores
 STEP = 1e-6
 
 
-def traced(projections: str, heads: int, pattern: str):
-    model = small_model(pattern, projections=projections, num_heads=heads, inverse_temperature=3.0).eval()
+def traced(projections: str, heads: int, pattern: str, **changes: float):
+    model = small_model(
+        pattern, projections=projections, num_heads=heads, inverse_temperature=3.0, **changes
+    ).eval()
     with capture(model) as traces:
         model(bits(2))
     return model.blocks[1].attention, traces[1]
@@ -85,6 +87,31 @@ def test_the_constant_is_the_largest_finite_difference_in_w(
         for _ in range(50):
             direction = torch.randn(x.shape[1], x.shape[1], generator=generator, dtype=x.dtype)
             assert rate(direction) <= float(constants[head]) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("pattern", "clip"), [("full", 1.0), ("full", 0.3), ("top_k(3)", 0.5)])
+def test_the_constant_of_clipped_scores_is_that_of_the_jacobian(pattern: str, clip: float) -> None:
+    attention, trace = traced("separate", 1, pattern, score_clip=clip)
+    x, i = trace.inputs[0], 4
+    score, value = score_matrices(attention, bias=True)[0], value_matrices(attention, bias=True)[0]
+    homogeneous = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], 1)
+
+    def moved(weight: Tensor) -> Tensor:
+        whole = torch.cat([torch.cat([weight, score[:-1, -1:]], 1), score[-1:]], 0)
+        scores = clip * torch.tanh(homogeneous @ whole @ homogeneous[i] / clip)
+        torch.testing.assert_close(scores.detach(), trace.scores[0, 0, i], rtol=1e-9, atol=1e-9)
+        weights = scores.masked_fill(~trace.kept[0, 0, i], -torch.inf).softmax(0)
+        return value @ (weights @ homogeneous)
+
+    jacobian = torch.autograd.functional.jacobian(moved, score[:-1, :-1].detach().clone())
+    # a move of W acts through dW x_i: the steepest one is of rank one
+    through = torch.einsum("oab,b->oa", jacobian, x[i]) / x[i].square().sum()
+    expected = float(torch.linalg.matrix_norm(through, ord=2) * x[i].norm())
+    place = QueryPlaces(torch.tensor([0]), torch.tensor([i]))
+    plain = value_matrices(attention, bias=False)
+    found = float(lambda_w_local(trace, plain, place, clip))
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert found != pytest.approx(float(lambda_w_local(trace, plain, place)), rel=1e-2)
 
 
 def test_three_tokens_by_hand() -> None:

@@ -11,7 +11,7 @@ from semfocus.probes.focus import focus_chance, focus_mass, focus_share
 from semfocus.probes.gradient_norms import GROUPS
 from semfocus.probes.jacobian import norm_11, norm_22, norm_22_upper, norm_frobenius, norm_inf1
 from semfocus.probes.key_load import key_degree, key_load, largest_key_load
-from semfocus.probes.local_lipschitz import lambda_w_diameter, lambda_w_worst
+from semfocus.probes.local_lipschitz import lambda_w_worst
 from semfocus.probes.mask_agreement import NOISE_SIZES
 from semfocus.probes.num_kept import num_kept
 from semfocus.probes.quantity import Per, Quantity, View
@@ -174,7 +174,7 @@ _TOKENS = [
         "lambda_w_diameter",
         "Upper bound on that constant from the diameter of the kept tokens.",
         "norm³",
-        lambda v: lambda_w_diameter(v.trace, v.value, v.sample, v.diameter),
+        lambda v: v.lambda_w_diameter,
         "projections",
     ),
 ]

@@ -2,6 +2,9 @@
 
 The output of query i moves by V Cov_p(x) dW x_i, so the constant is ‖V Cov_p‖ ‖x_i‖. W is the score matrix without bias
 columns; moving the biases too would replace ‖x_i‖ by that of (x_i, 1).
+
+Scores that were clipped to z = c tanh(s / c) move by their slope 1 - (z / c)² times as much: then the output moves by
+V Σ_j p_j (1 - (z_j / c)²) (x_j - x̄) x_j' dW x_i.
 """
 
 import torch
@@ -10,19 +13,35 @@ from torch import Tensor
 from semfocus.mechanisms import AttentionTrace
 from semfocus.probes.covariance import QUERIES_AT_ONCE, attended_covariance, spectral_norm_by_gram
 from semfocus.probes.sampled_queries import QueryPlaces
+from semfocus.probes.trace_parts import weights_of
 from semfocus.probes.weight_norms import spectral_norm
 
 
-def lambda_w_local(trace: AttentionTrace, value: Tensor, queries: QueryPlaces) -> Tensor:
+def lambda_w_local(
+    trace: AttentionTrace, value: Tensor, queries: QueryPlaces, score_clip: float | None = None
+) -> Tensor:
     """(num, heads): ‖V Cov_p‖₂ ‖x_q‖₂ of each of these queries; `value` is (heads, d, d), `value_matrices`.
 
-    NaN where no key is kept.
+    `score_clip` is c if the scores of the trace were clipped. NaN where no key is kept.
     """
     parts = [
-        spectral_norm_by_gram(value.double() @ attended_covariance(trace, each))
+        spectral_norm_by_gram(value.double() @ _moved(trace, each, score_clip))
         for each in queries.split(QUERIES_AT_ONCE)
     ]
     return torch.cat(parts) * _query_norm(trace, queries)
+
+
+def _moved(trace: AttentionTrace, queries: QueryPlaces, score_clip: float | None) -> Tensor:
+    """(num, heads, d, d): what the mean of the attended tokens moves by, per dW x_q."""
+    if score_clip is None:
+        return attended_covariance(trace, queries)
+    places = queries.sequences, slice(None), queries.positions
+    tokens = trace.inputs[queries.sequences].double().unsqueeze(1)
+    weights = weights_of(trace)[places]
+    weights = weights / weights.sum(-1, keepdim=True)
+    slope = (1 - (trace.scores[places].double() / score_clip).square()).masked_fill(~trace.kept[places], 0.0)
+    around = (tokens - weights.unsqueeze(-2) @ tokens) * (weights * slope).unsqueeze(-1)
+    return around.transpose(-2, -1) @ tokens
 
 
 def lambda_w_worst(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, counted: Tensor) -> Tensor:
@@ -37,7 +56,10 @@ def lambda_w_worst(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, c
 
 
 def lambda_w_diameter(trace: AttentionTrace, value: Tensor, queries: QueryPlaces, diameter: Tensor) -> Tensor:
-    """(num, heads): the upper bound Υ ‖x_q‖ diam² / 4, which can only fall when fewer keys are kept."""
+    """(num, heads): the upper bound Υ ‖x_q‖ diam² / 4, which can only fall when fewer keys are kept.
+
+    It holds for scores that were not clipped.
+    """
     return spectral_norm(value.double()) * _query_norm(trace, queries) * diameter.square() / 4
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from semfocus.mechanisms import AttentionTrace
-from semfocus.probes.local_lipschitz import attended_diameter, lambda_w_local
+from semfocus.probes.local_lipschitz import attended_diameter, lambda_w_diameter, lambda_w_local
 from semfocus.probes.projections import value_matrices
 from semfocus.probes.sampled_queries import QueryPlaces
 
@@ -33,7 +34,18 @@ class View:
     @cached_property
     def lambda_w(self) -> Tensor:
         """Two quantities need it, and it is expensive."""
-        return lambda_w_local(self.trace, self.value, self.sample)
+        return lambda_w_local(self.trace, self.value, self.sample, self.score_clip)
+
+    @property
+    def score_clip(self) -> float | None:
+        """The c of c tanh(score / c), if the layer clips its scores."""
+        return getattr(getattr(self.attention, "config", None), "score_clip", None)
+
+    @property
+    def lambda_w_diameter(self) -> Tensor:
+        """NaN where scores are clipped: that bound is for plain ones."""
+        found = lambda_w_diameter(self.trace, self.value, self.sample, self.diameter)
+        return found if self.score_clip is None else torch.full_like(found, torch.nan)
 
     @cached_property
     def diameter(self) -> Tensor:
