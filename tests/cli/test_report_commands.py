@@ -122,6 +122,7 @@ def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:
         "curves.parquet",
         "lengths.parquet",
         "probes.parquet",
+        "twins.parquet",
     }
 
 

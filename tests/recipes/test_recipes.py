@@ -32,8 +32,8 @@ NUMBERS = {
     "k_sweep_marked_majority": 7 * 9 * 10,
     "k_sweep_small": 5 * 7 * 3,
     "temperature": 2 * (3 * 5 + 2 * 2 * 2) * 10,
-    "sharpness": 2 * 10 * 5,
-    "sharpness_paper": 2 * 10 * 10,
+    "sharpness": 2 * 12 * 5,
+    "sharpness_paper": 2 * 12 * 10,
     "twins": 2 * 4 * 5,
     "tuned": 2 * 4 * 6 * 3,
     "length": 3 * 4 * 10,
@@ -108,6 +108,8 @@ def test_sharpness_compares_every_control_in_one_table_and_shares_runs() -> None
         assert found.groups == {
             "full": "baseline",
             "top_k(5)": "input-dependent",
+            "top_k(5) \u00d74": "input-dependent",
+            "top_k(5) \u00d710": "input-dependent",
             "banded(5)": "input-agnostic",
             "full \u00d74": "sharper full attention",
             "full \u00d710": "sharper full attention",
@@ -124,7 +126,7 @@ def test_sharpness_compares_every_control_in_one_table_and_shares_runs() -> None
     shared = {spec.digest for spec in specs} & small
     assert len(shared) == 2 * 5 * 5
     paper = {spec.digest for spec in RECIPES["sharpness_paper"].specs()}
-    assert len(paper & {spec.digest for spec in RECIPES["temperature"].specs()}) == 2 * 7 * 10
+    assert len(paper & {spec.digest for spec in RECIPES["temperature"].specs()}) == 2 * 9 * 10
 
 
 def test_as_released_loses_a_sample_on_listops_only() -> None:

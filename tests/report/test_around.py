@@ -20,7 +20,14 @@ def test_the_median_over_finished_grids_of_the_training_loss(store: Store, tiny_
     survey(planned.places, executor="serial", device="cpu")
     other = plan_landscape(directory, LandscapeOptions(points=3, radius=0.2), "cpu")
     survey(other.places, executor="serial", device="cpu")
-    (found,) = steepness(directory)
+    unlike = plan_landscape(directory, LandscapeOptions(points=5, radius=1.0, samples=7), "cpu")
+    apart = plan_landscape(directory, LandscapeOptions(points=5, radius=1.0, data="held_out"), "cpu")
+    survey([*unlike.places, *apart.places], executor="serial", device="cpu")
+    rows = steepness(directory)
+    assert len(rows) == 2, (
+        "grids on fewer samples are of another kind, those of held-out data are no part of it"
+    )
+    (found,) = [each for each in rows if " 7 samples" not in each["grid"]]
     grids = read_landscape(planned).grids
     inside = [each for grid in grids for each in grid.lipschitz if each.radius == RADIUS]
     assert found["steepness"] == median(each.distance[QUANTILE] for each in inside)

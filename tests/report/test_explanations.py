@@ -53,7 +53,10 @@ def with_fixed(ratio: float) -> Records:
 def with_landscapes(full: float, topk: float, gap: float = 0.0) -> Records:
     def around(value: float) -> dict[str, Any]:
         return {
-            LANDSCAPES: [{"epoch": EPOCHS, "steepness": value, "grids": 1}, {"epoch": 0, "steepness": 99.0}]
+            LANDSCAPES: [
+                {"epoch": EPOCHS, "grid": "5 x 5", "steepness": value, "grids": 1},
+                {"epoch": 0, "grid": "5 x 5", "steepness": 99.0},
+            ]
         }
 
     return [
@@ -151,6 +154,19 @@ def test_sharper_full_attention_that_beats_top_k_speaks_against_small_dispersion
 
 def test_tasks_with_a_larger_gap_do_not_count_for_stability() -> None:
     assert verdict("stability_generalises", with_landscapes(2.0, 1.0, gap=0.3)) == "undecided"
+
+
+def test_only_grids_of_one_kind_are_compared() -> None:
+    records = with_landscapes(2.0, 1.0)
+    for each in records:
+        if each["spec"]["pattern"] == "full":  # which a median over unlike grids would call the flatter one
+            each[LANDSCAPES].append({"epoch": EPOCHS, "grid": "3 x 3", "steepness": 0.01, "grids": 1})
+    assert verdict("stability_generalises", records) == "supported"
+    for each in records:
+        each[LANDSCAPES] = [
+            {**one, "grid": one["grid"] + each["spec"]["pattern"]} for one in each[LANDSCAPES]
+        ]
+    assert verdict("stability_generalises", records) == "undecided"
 
 
 def test_arms_that_never_arrive_still_speak() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from semfocus.report.export import runs_table
+from semfocus.report.export import runs_table, twins_table
+from semfocus.report.markdown import report_text
 from semfocus.report.page import report_page
-from semfocus.report.twins import COLUMNS, twin_table, with_twins
+from semfocus.report.twins import COLUMNS, TwinTable, twin_table, with_twins
 from semfocus.runs import open_store
 from semfocus.studies.analysis import analyse
 from tests.report.made_up import study
@@ -24,7 +25,7 @@ def twins(factor: float, epochs: int = 30) -> dict[str, Any]:
         | {"held_out_loss": 0.001 * factor * epoch}
         for epoch in range(epochs + 1)
     ]
-    largest = {"largest_gradient": 2.0, "largest_loss_ratio": 0.5, "largest_gradient_ratio": 4.0}
+    largest = {"largest_sample_gradient": 2.0, "largest_loss_ratio": 0.5, "largest_gradient_ratio": 4.0}
     return {"replaced": 0, "rows": rows, **largest}
 
 
@@ -69,13 +70,70 @@ def test_the_page_has_panels_a_table_and_the_sentence(store: Path) -> None:
     page = Page(text)
     assert page.problems == []
     figures = re.findall(r'<svg[^>]*class="panel twins".*?</svg>', text)
-    assert len(figures) == 2
+    assert len(figures) == 2, "the made-up twins have neither training losses nor what the bound needs"
     for figure in figures:
         assert 'data-scale="log"' in figure
         assert figure.count('class="seed"') == 7
     for column in COLUMNS:
         assert column in page.text
     assert "3 times (2 to 4) as far from their twin" in page.text
+
+
+def two_arms(full: list[dict[str, Any]], topk: list[dict[str, Any]]) -> TwinTable:
+    """By arm, a pair for each seed."""
+    table = twin_table(
+        {
+            label: [{"spec": {"seed": seed}, "twins": own} for seed, own in enumerate(pairs)]
+            for label, pairs in (("full", full), ("top_k(5)", topk))
+        }
+    )
+    assert table is not None
+    return table
+
+
+def test_a_pair_that_diverged_is_left_out_and_counted() -> None:
+    short = {**twins(1.0, epochs=3), "diverged": "a loss after epoch 4 is not finite"}
+    table = two_arms([[twins(1.0)], [twins(1.0)]], [[twins(2.0)], [short]])
+    (sentence,) = table.sentences()
+    assert "were 2 times as far" in sentence
+    assert "(1 seed; 1 left out, in which a twin diverged)" in sentence
+    assert table.rows(spread=False)[1][1] == "60", (
+        "the distance of a pair that ended early is no last distance"
+    )
+
+
+def test_pairs_are_of_the_same_sample_and_only_those_with_a_ratio_count() -> None:
+    other = {**twins(8.0), "replaced": 5}
+    table = two_arms([[twins(1.0), other], [twins(0.0)]], [[twins(3.0), {**other}], [twins(2.0)]])
+    (sentence,) = table.sentences()
+    assert "were 2 times (1 to 3) as far" in sentence, "3 of sample 0 and 1 of sample 5"
+    assert "(1 seed)" in sentence, "on the second seed full attention never parted from its twin"
+
+
+def test_the_bound_is_drawn_along_training() -> None:
+    known = {
+        "learning_rates": [0.1] * 30,
+        "steps_per_epoch": 2,
+        "num_train": 1000,
+        "batch_size": 10,
+        "largest_loss": 2.0,
+        "is_plain_descent": True,
+    }
+    table = two_arms([[twins(1.0) | known]], [[twins(1.0) | known | {"is_plain_descent": False}]])
+    bounds = table.bounds([0, 10, 30])
+    first, early, late = bounds["full"][0][1]
+    assert first is None
+    assert early is not None
+    assert late is not None
+    assert 0 < early < late <= 1
+    assert bounds["top_k(5)"][0][1] == [None] * 3, "of another optimiser the bound says nothing"
+
+
+def test_twins_are_exported_and_written_as_markdown(store: Path) -> None:
+    frame = twins_table(loaded(store))
+    assert len(frame) == 7 * 31
+    assert frame.columns[-4:] == ["epoch", "distance", "relative_distance", "held_out_loss"]
+    assert "One training sample replaced" in report_text(loaded(store))
 
 
 def test_nobody_looked_and_nothing_is_shown(store: Path) -> None:

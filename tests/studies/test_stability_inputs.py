@@ -8,7 +8,8 @@ from semfocus.theory import stability_schedule
 TWINS = {
     "learning_rates": [0.01, 0.005],
     "steps_per_epoch": 3,
-    "largest_gradient": 1.0,
+    "largest_sample_gradient": 1.0,
+    "is_plain_descent": True,
     "largest_loss_ratio": 2.0,
     "largest_gradient_ratio": 1.5,
     "num_train": 100,
@@ -28,7 +29,13 @@ def test_steps_that_are_many_and_steep_leave_no_guide_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "lost", [{"largest_loss": None}, {"largest_gradient": float("nan")}, {"largest_loss": 0.0}]
+    "lost",
+    [
+        {"is_plain_descent": False},
+        {"largest_loss": None},
+        {"largest_sample_gradient": float("nan")},
+        {"largest_loss": 0.0},
+    ],
 )
 def test_without_a_number_there_is_none(lost: dict) -> None:
     assert stability_guide({**TWINS, **lost}) is None

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from semfocus.model.loss import mean_loss
 from semfocus.runs import RunSpec
 from semfocus.runs.checkpoints import weights_digest
 from semfocus.tasks import draw_dataset, parse_task
@@ -10,7 +11,8 @@ from semfocus.training import dataset_of, run
 from semfocus.training.device import limited_threads
 from semfocus.training.evaluation import evaluate, sample_losses
 from semfocus.training.loop import batches_of
-from semfocus.training.twins import train_twins
+from semfocus.training.optimiser import set_learning_rate
+from semfocus.training.twins import Twin, train_twins
 
 CPU = torch.device("cpu")
 REPLACED = 7
@@ -93,8 +95,55 @@ def test_distances_are_those_of_the_two_models(tiny_spec) -> None:
     assert last["replaced_loss"] == float(train[REPLACED])
     ratios = [row["largest_loss"] / row["distance"] for row in found.rows[1:]]
     assert found.largest_loss_ratio == max(ratios)
-    assert found.largest_gradient > 0
-    assert found.largest_gradient_ratio > 0
+
+
+def test_the_largest_gradients_are_those_of_every_step(tiny_spec) -> None:
+    """Once more with hands of its own: one epoch, step by step, from the two untrained models."""
+    spec = tiny_spec(pattern="full", model={"dropout": 0.0}, training={"epochs": 1, "clip_norm": None})
+    found, *_ = train_twins(spec, REPLACED, CPU)
+    training = spec.training.model_dump() | {"replace_sample": REPLACED}
+    pair = [Twin(each, CPU) for each in (spec, RunSpec(**spec.model_dump() | {"training": training}))]
+    batches, samples, ratios = [], [], []
+    for each in pair:
+        set_learning_rate(each.optimiser, spec.training, 1)
+        each.model.train()
+    for rows in batches_of(pair[0].data.train, spec.training, spec.seed, 1):
+        weights = [flattened(each.model.parameters()) for each in pair]
+        gradients = []
+        for each in pair:
+            if (rows == REPLACED).any():
+                samples.append(float(gradient_of(each, torch.tensor([REPLACED])).norm()))
+            gradients.append(gradient_of(each, rows))
+            batches.append(float(gradients[-1].norm()))
+        distance = (weights[0] - weights[1]).norm()
+        if distance > 0 and not (rows == REPLACED).any():
+            ratios.append(float((gradients[0] - gradients[1]).norm() / distance))
+        for each in pair:
+            each.optimiser.step()
+    assert found.largest_gradient == pytest.approx(max(batches), rel=1e-4)
+    assert len(samples) == 2
+    assert found.largest_sample_gradient == pytest.approx(max(samples), rel=1e-4)
+    assert found.largest_gradient_ratio == pytest.approx(max(ratios), rel=1e-3)
+
+
+def gradient_of(twin: Twin, rows: torch.Tensor) -> torch.Tensor:
+    twin.optimiser.zero_grad()
+    part = twin.data.train
+    mean_loss(twin.model(part.tokens[rows], None), part.labels[rows]).backward()
+    return flattened(each.grad for each in twin.model.parameters())
+
+
+def flattened(tensors) -> torch.Tensor:
+    return torch.cat([each.detach().flatten() for each in tensors])
+
+
+@pytest.mark.parametrize(
+    ("training", "plain"),
+    [({}, True), ({"optimiser": "adam"}, False), ({"learning_rate_scale": {"query_key": 10.0}}, False)],
+)
+def test_whether_steps_are_the_gradient_times_a_rate(tiny_spec, training, plain: bool) -> None:
+    found, *_ = train_twins(tiny_spec(training={"epochs": 1, **training}), 0, CPU)
+    assert found.is_plain_descent is plain
 
 
 def test_losses_of_samples_are_what_the_evaluation_averages(tiny_spec) -> None:

@@ -20,17 +20,20 @@ def export(
     ] = None,
     study: StudyOption = None,
 ) -> None:
-    """Write four tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row
-    a length), probes (one row a quantity that was measured inside a model).
+    """Write five tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row
+    a length), probes (one row a quantity that was measured inside a model), twins (one row an epoch of two runs that
+    differ in one sample).
 
     Example: semfocus export --format parquet --output tables
     """
     from semfocus.cli.report import chosen_runs, explains_where
     from semfocus.report.export import export as write
     from semfocus.report.probed import with_kept_probes
+    from semfocus.report.twins import with_twins
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
     with explains_where():
-        for path in write(with_kept_probes(opened, records), output or opened.path / "export", kind):
+        known = with_twins(opened, with_kept_probes(opened, records))
+        for path in write(known, output or opened.path / "export", kind):
             typer.echo(path)

@@ -17,6 +17,8 @@ ARMS = (
     "full x4",
     "full x10",
     "top_k(5)",
+    "top_k(5) x4",  # do masks stay as stable where scores are spread out?
+    "top_k(5) x10",
     "banded(5)",
     "full q/k start x3.1623",  # scores only start 10 times larger
     "full q/k rate x10",  # query and key weights only learn faster

@@ -13,13 +13,16 @@ RADIUS, QUANTILE = 0.5, 95
 
 
 def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
-    """For every epoch with finished grids of the training loss: the Lipschitz estimate per parameter distance, median over pairs of directions."""
+    """For every epoch and kind of grid of the training loss: the Lipschitz estimate per parameter distance, median over pairs of directions.
+
+    Grids of another scaling, step or number of samples give other estimates: `grid` says which one it is of.
+    """
     if not directory.landscapes.is_dir():
         return []
     # torch comes with it, so only where there is something to read
     from semfocus.runs.landscape_directory import LandscapeDirectory
 
-    values: dict[int, list[float]] = {}
+    values: dict[tuple[int, str], list[float]] = {}
     for path in sorted(directory.landscapes.iterdir()):
         place = LandscapeDirectory(path)
         if not place.exists:
@@ -29,9 +32,11 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
             continue
         value = _estimate(place)
         if value is not None:
-            values.setdefault(spec.epoch, []).append(value)
+            kind = f"{spec.points} x {spec.points} points up to {spec.radius:g}, {spec.samples} samples, scaled by {spec.scaling}"
+            values.setdefault((spec.epoch, kind), []).append(value)
     return [
-        {"epoch": epoch, "steepness": median(own), "grids": len(own)} for epoch, own in sorted(values.items())
+        {"epoch": epoch, "grid": kind, "steepness": median(own), "grids": len(own)}
+        for (epoch, kind), own in sorted(values.items())
     ]
 
 

@@ -1,4 +1,4 @@
-"""All numbers as four tables: one row a run, an epoch, a length that was evaluated, a quantity that was measured."""
+"""All numbers as tables: one row a run, an epoch, a length that was evaluated, a quantity that was measured, an epoch of twins."""
 
 import json
 import math
@@ -38,7 +38,7 @@ _ELSEWHERE = (
 
 
 def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
-    """Write `runs`, `curves`, `lengths` and `probes` into the folder; return their paths."""
+    """Write `runs`, `curves`, `lengths`, `probes` and `twins` into the folder; return their paths."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
     known = list(records)
@@ -49,6 +49,7 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
         "curves": curves_table(known),
         "lengths": lengths_table(known),
         "probes": probes_table(known),
+        "twins": twins_table(known),
     }
     for name, frame in tables.items():
         path, content = folder / f"{name}.{kind}", BytesIO()
@@ -103,6 +104,17 @@ def probes_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
             rows.append({**_named(record), **plain, "along": along, **quantiles})
     first = ("epoch", "data", "samples", "along", "quantity", "layer", "head", "pattern", "counterfactual")
     return _frame(rows, (*_NAMES, *first, "num", "mean", "null"))
+
+
+def twins_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+    """One row an epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
+    rows = [
+        {**_named(record), "replaced": each["replaced"], **flat(row)}
+        for record in records
+        for each in record.get(TWINS) or []
+        for row in each["rows"]
+    ]
+    return _frame(rows, (*_NAMES, "replaced", "epoch", "distance", "relative_distance"))
 
 
 _NAMES = ("run", "task", "arm", "group", "seed")

@@ -14,6 +14,7 @@ from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns, study_commands
 from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.report.texts import shortened, visible
+from semfocus.report.twins import twin_table
 from semfocus.report.why import Why, why_sections
 from semfocus.report.wording import TITLE, runs_text, setting_of
 
@@ -100,7 +101,12 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"], one_of_several:
     if lengths is not None:
         columns = ["accuracy at length", *map(str, lengths.lengths)]
         parts.append(rows_as_markdown(columns, lengths.rows()))
-    parts += [f"Note: {plain(note)}" for note in summary.notes]
+    twins = twin_table(comparison.arms)
+    if twins is not None:
+        parts += ["One training sample replaced, medians over seeds:"]
+        parts.append(rows_as_markdown(["attention", *twins.columns], twins.rows()))
+    notes = [*summary.notes, *(twins.sentences() if twins else [])]
+    parts += [f"Note: {plain(note)}" for note in notes]
     return [*parts, *(f"To repeat: {_code(command)}" for command in study_commands(plans, runs, task))]
 
 

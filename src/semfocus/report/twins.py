@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.report.sampling import Record, Values
 from semfocus.studies.arms import BASELINE
-from semfocus.studies.stability_inputs import stability_guide
+from semfocus.studies.stability_inputs import stability_along, stability_guide
 from semfocus.studies.wording import number, seeds
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ COLUMNS = (
     "last distance of parameters",
     "the same / norm",
     "last change of held-out loss",
-    "largest gradient",
+    "largest gradient of the sample",
     "largest change of a loss / distance",
     "largest change of a gradient / distance",
     "stability bound / largest loss: a guide",
@@ -69,22 +69,38 @@ class TwinTable:
             for label, pairs in self.arms.items()
         }
 
+    def bounds(self, epochs: Sequence[int]) -> dict[str, list[tuple[object, Values]]]:
+        """For each arm, for each pair, the bound of the theory at these epochs, as a share of the largest loss."""
+        return {
+            label: [(seed, stability_along(each, epochs)) for seed, each in pairs]
+            for label, pairs in self.arms.items()
+        }
+
     def rows(self, spread: bool = True) -> list[list[str]]:
         """For each arm its name and for each of COLUMNS the median, with the smallest and the largest if wanted."""
         return [[label, *_cells([each for _, each in pairs], spread)] for label, pairs in self.arms.items()]
 
     def sentences(self, baseline: str = BASELINE) -> list[str]:
         """For every other arm, how many times as far from its twin it got as the baseline did, seed by seed."""
-        base = dict(self.arms.get(baseline, []))
+        base = {(seed, each["replaced"]): each for seed, each in self.arms.get(baseline, [])}
         found = []
         for label, pairs in self.arms.items():
-            both = [(each, base[seed]) for seed, each in pairs if label != baseline and seed in base]
+            if label == baseline:
+                continue
+            both = [
+                (seed, each, base[seed, each["replaced"]])
+                for seed, each in pairs
+                if (seed, each["replaced"]) in base
+            ]
+            diverged = sum(any(each.get("diverged") for each in (one, other)) for _, one, other in both)
+            without = f"; {diverged} left out, in which a twin diverged" if diverged else ""
             ratios = {key: _ratios(both, key) for key in ("distance", "held_out_loss")}
             if all(ratios.values()):
+                num = len({seed for seed, _ in ratios["distance"]})
                 found.append(
                     f"One training sample replaced: at the end the parameters of {label} were "
                     f"{_times(ratios['distance'])} as far from their twin's as those of {baseline}, "
-                    f"its held-out losses {_times(ratios['held_out_loss'])} as far ({seeds(len(both))})."
+                    f"its held-out losses {_times(ratios['held_out_loss'])} as far ({seeds(num)}{without})."
                 )
         return found
 
@@ -101,27 +117,31 @@ def twin_table(arms: Mapping[str, Sequence[Record]]) -> TwinTable | None:
     return TwinTable(there) if there else None
 
 
-def _ratios(both: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], key: str) -> list[float]:
-    """Last values of pairs of arms, the first by the second; without those that never parted."""
-    last = [
-        (one["rows"][-1].get(key), other["rows"][-1].get(key))
-        for one, other in both
-        if one["rows"] and other["rows"]
-    ]
-    return sorted(one / other for one, other in last if one and other)
+def _ratios(
+    both: Sequence[tuple[object, Mapping[str, Any], Mapping[str, Any]]], key: str
+) -> list[tuple[object, float]]:
+    """By seed, last values of two arms, the first by the second; without pairs that never parted, diverged, or ended elsewhere."""
+    found = []
+    for seed, one, other in both:
+        if one["rows"] and other["rows"] and not one.get("diverged") and not other.get("diverged"):
+            ends = one["rows"][-1], other["rows"][-1]
+            if ends[0]["epoch"] == ends[1]["epoch"] and all(each.get(key) for each in ends):
+                found.append((seed, ends[0][key] / ends[1][key]))
+    return found
 
 
-def _times(ratios: Sequence[float]) -> str:
+def _times(by_seed: Sequence[tuple[object, float]]) -> str:
+    ratios = sorted(ratio for _, ratio in by_seed)
     spread = f" ({number(ratios[0])} to {number(ratios[-1])})" if len(ratios) > 1 else ""
     return f"{number(median(ratios))} times{spread}"
 
 
 def _cells(pairs: Sequence[Mapping[str, Any]], spread: bool) -> list[str]:
-    last = [each["rows"][-1] for each in pairs if each["rows"]]
+    last = [each["rows"][-1] for each in pairs if each["rows"] and not each.get("diverged")]
     columns = [[row.get(key) for row in last] for key in ("distance", "relative_distance", "held_out_loss")]
     columns += [
         [each.get(key) for each in pairs]
-        for key in ("largest_gradient", "largest_loss_ratio", "largest_gradient_ratio")
+        for key in ("largest_sample_gradient", "largest_loss_ratio", "largest_gradient_ratio")
     ]
     columns.append([stability_guide(each) for each in pairs])
     return [_middle(values, spread) for values in columns]

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from semfocus.model import Classifier, parameter_group
+from semfocus.model.loss import mean_loss
+from semfocus.randomness import stream
 from semfocus.runs import RunSpec
 from semfocus.settings import GroupFactors
 from semfocus.tasks import Dataset
@@ -21,7 +23,8 @@ from semfocus.training.runner import build_model, dataset_of
 class TwinDistances:
     """One row an epoch, and the largest values seen, which `theory.stability_schedule` asks for.
 
-    Observed, not bounds: `largest_gradient` is the norm of a batch's gradient before clipping, `largest_loss_ratio` that of
+    Observed, not bounds: `largest_gradient` is the norm of a batch's gradient before clipping, `largest_sample_gradient` that of
+    the replaced sample alone, in either of both, before a step that uses it; `largest_loss_ratio` that of
     |loss difference of a sample| / parameter distance, `largest_gradient_ratio` that of the difference of the (clipped)
     gradients of both on one batch / parameter distance, `largest_loss` that of one sample.
     """
@@ -32,7 +35,10 @@ class TwinDistances:
     steps_per_epoch: int
     learning_rates: list[float] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
+    #: whether a step is the gradient times one rate, for all parameters the same
+    is_plain_descent: bool = True
     largest_gradient: float = 0.0
+    largest_sample_gradient: float = 0.0
     largest_loss_ratio: float = 0.0
     largest_gradient_ratio: float = 0.0
     largest_loss: float = 0.0
@@ -61,6 +67,16 @@ class Twin:
             training_step(self.model, self.optimiser, self.data.train, self.padding, rows, clip, noise)
         )
 
+    def sample_gradient(self, row: int, epoch: int) -> float:
+        """The norm of the gradient of one sample; the step that follows sees neither it nor its random numbers."""
+        rows = torch.tensor([row], device=self.data.train.tokens.device)
+        padding = None if self.padding is None else self.padding[rows]
+        noise = stream(self.spec.seed, "gradient of a twin's sample", epoch)
+        logits = self.model(self.data.train.tokens[rows], padding, generator=noise)
+        loss = mean_loss(logits, self.data.train.labels[rows])
+        found = torch.autograd.grad(loss, list(self.model.parameters()), allow_unused=True)
+        return float(nn.utils.get_total_norm([each for each in found if each is not None]))
+
     def gradients(self) -> list[Tensor]:
         return [each.grad for each in self.model.parameters() if each.grad is not None]
 
@@ -83,6 +99,8 @@ def train_twins(spec: RunSpec, replaced: int, device: torch.device) -> tuple[Twi
     settings = spec.training
     batches = batches_of(first.data.train, settings, spec.seed, 0)
     seen = TwinDistances(replaced, len(first.data.train), settings.batch_size, len(batches))
+    factors = set(settings.learning_rate_scale.model_dump().values())
+    seen.is_plain_descent = settings.optimiser == "sgd" and not settings.momentum and factors == {1.0}
     try:
         for epoch in range(settings.epochs + 1):
             rates = [set_learning_rate(each.optimiser, settings, epoch) for each in (first, second)]
@@ -102,9 +120,13 @@ def _train_epoch(first: Twin, second: Twin, epoch: int, seen: TwinDistances) -> 
     second.model.train()
     for index, rows in enumerate(batches):
         before = _distance(_weights(first), _weights(second))
+        uses_it = bool((rows == seen.replaced).any())
+        if uses_it:
+            norms = [each.sample_gradient(seen.replaced, epoch) for each in (first, second)]
+            seen.largest_sample_gradient = max(seen.largest_sample_gradient, *norms)
         norms = [each.step(rows, noise_of(seed, epoch, index, len(batches))) for each in (first, second)]
         seen.largest_gradient = max(seen.largest_gradient, *norms)
-        if before > 0 and not (rows == seen.replaced).any():  # else the batches differ, not only the weights
+        if before > 0 and not uses_it:  # else the batches differ, not only the weights
             ratio = _distance(first.gradients(), second.gradients()) / before
             seen.largest_gradient_ratio = max(seen.largest_gradient_ratio, ratio)
 

@@ -30,6 +30,7 @@ class LookedRun:
     spec: Mapping[str, Any]
     time: Time
     last_epoch: int
+    is_done: bool
     last_train_accuracy: float | None
     last_held_out_accuracy: float | None
     rows: Mapping[_Place, Row] = field(repr=False)
@@ -57,7 +58,12 @@ class LookedRun:
         layer: int | None = None,
         head: int | None = None,
     ) -> Row | None:
-        """`pattern`: another one on this run's scores; `layer` and `head` None: all of them together."""
+        """`pattern`: another one on this run's scores; `layer` and `head` None: all of them together.
+
+        A run that diverged or has not ended has no end: its last epoch is not a trained model.
+        """
+        if when == "end" and not self.is_done:
+            return None
         epoch = 0 if when == "start" else self.last_epoch
         return self.rows.get((quantity, epoch, pattern, layer, head))
 
@@ -123,6 +129,7 @@ def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
                     record["spec"],
                     arm.times[seed],
                     curve["epoch"][-1],
+                    done,
                     curve["train_accuracy"][-1] if done else None,
                     curve["held_out_accuracy"][-1] if done else None,
                     _indexed([*along, *rows]),
