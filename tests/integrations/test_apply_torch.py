@@ -247,6 +247,29 @@ def test_a_failed_second_apply_leaves_the_first():
     assert model.layers[0].self_attn.pattern == TopK(2)
 
 
+def test_a_failure_half_way_leaves_the_model_as_it_was(monkeypatch):
+    model = encoder()
+    hook = model.layers[0].self_attn.register_forward_pre_hook(lambda *_: None)
+    for earlier in (None, TopK(3)):
+        if earlier is not None:
+            apply(model, earlier)
+        before = [(type(module), dict(vars(module))) for module in model.modules()]
+
+        def fail(model, undo):
+            assert model.layers[2].self_attn.pattern == TopK(2), "all modules are switched by now"
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("semfocus.integrations.applying.switch_encoders", fail)
+            with pytest.raises(KeyboardInterrupt):
+                apply(model, TopK(2))
+        assert [(type(module), dict(vars(module))) for module in model.modules()] == before
+    hook.remove()
+    assert not model.layers[0].self_attn._forward_pre_hooks
+    restore(model)
+    assert type(model.layers[0].self_attn) is nn.MultiheadAttention
+
+
 def test_a_model_without_attention_is_refused():
     with pytest.raises(ValueError, match="Linear has no attention that can be switched"):
         apply(nn.Linear(2, 2), TopK(2))

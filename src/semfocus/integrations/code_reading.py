@@ -30,7 +30,7 @@ def names_of_forward(module: nn.Module) -> frozenset[str] | None:
 
 @cache
 def _names_of_class(cls: type) -> frozenset[str] | None:
-    return _names(inspect.unwrap(cls.forward), cls)  # type: ignore[attr-defined]
+    return _names(inspect.unwrap(inspect.getattr_static(cls, "forward")), cls)
 
 
 def _names(forward: Any, cls: type) -> frozenset[str] | None:

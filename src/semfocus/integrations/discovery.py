@@ -24,7 +24,18 @@ _FUNCTIONS = {
     "memory_efficient_attention",
 }
 _PRODUCTS = {MATRIX_PRODUCT, "matmul", "bmm", "baddbmm", "mm"}
-_TRANSPOSED = {"transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "mT", "T", "t", "rearrange"}
+_TRANSPOSED = {
+    "transpose",
+    "permute",
+    "swapaxes",
+    "swapdims",
+    "movedim",
+    "moveaxis",
+    "mT",
+    "T",
+    "t",
+    "rearrange",
+}
 _NAME = re.compile(r"attention|attn", re.IGNORECASE)
 _CROSS = re.compile(r"cross_?att|encoder_attn|enc_?dec_?att", re.IGNORECASE)
 

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from semfocus.integrations.float_masks import allowed_and_bias
 
+
 class TorchMasks:
     """Which keys may be attended to, and what is added to the scores; both broadcast to (batch, heads, Lq, Lk).
 

@@ -12,6 +12,7 @@ from semfocus.mechanisms.call import AttentionInfo
 from semfocus.mechanisms.pattern import Pattern
 from semfocus.mechanisms.points import AttachedPoint, AttentionPoint, Listener
 
+
 @dataclass(frozen=True)
 class AttentionTrace:
     """One attention call: which layer, what came in, and the scores, kept keys and weights it used."""
