@@ -224,6 +224,7 @@ def test_a_softmax_alone_is_no_attention():
         ({"pattern": TopK(2), "layers": [3]}, "numbered 0 to 2 in this model, got 3"),
         ({"pattern": TopK(2), "layers": [True]}, "got True"),
         ({"pattern": TopK(2), "layers": []}, "names no layer"),
+        ({"pattern": TopK(2), "layers": 1}, r"layers must be numbers such as \[0, 2\].* got 1"),
         ({"pattern": TopK(2), "layers": {0: TopK(3)}}, "not both"),
         ({"layers": [0]}, "layers without a pattern"),
         ({}, "give a pattern"),

@@ -59,7 +59,7 @@ def probe_hugging_face(
     remembers = getattr(built.config, "semfocus", None) is not None
     applied = apply(built) if remembers else apply(built, Full())
 
-    def loss(model: nn.Module, part: Sequences) -> Tensor:
+    def loss(model: "nn.Module", part: "Sequences") -> "Tensor":
         return subject.loss(model, Batch(part.tokens, part.padding, part.labels)) * len(part)
 
     rows = probe_rows(built, found.tokens, found.real, labels=found.labels, patterns=patterns, loss=loss)
@@ -88,8 +88,7 @@ def probe_hugging_face(
         print_json({**said, "page": None if page is None else str(page)})
         return
     _print(subject.name + ("" if has_weights else " (untrained: no weights)"), len(found), rows)
-    for reason, names in missing.items():
-        typer.echo(f"not measured: {', '.join(names)}: {reason}")
+    typer.echo(_legend(rows, missing))
     if page is not None:
         typer.echo(f"Page: {page}")
 
@@ -106,6 +105,21 @@ def left_out(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
                 quantity.name
             )
     return found
+
+
+def _legend(rows: list[dict[str, Any]], missing: dict[str, list[str]]) -> str:
+    """What the table says, and what it does not."""
+    from semfocus.cli.probe_table import SHOWN
+    from semfocus.probes import QUANTITIES
+
+    measured = {row["quantity"] for row in rows}
+    lines = [f"{name}: {QUANTITIES[name].meaning}" for name in SHOWN if name in measured]
+    lines.append(
+        "-: there is no such value, such as the separation of full attention, which masks nothing. Layers and heads count "
+        "from 1 here, from 0 in semfocus.apply and semfocus.capture. All quantities: --json, --page."
+    )
+    lines += [f"not measured: {', '.join(names)}: {reason}" for reason, names in missing.items()]
+    return "\n".join(lines)
 
 
 def _maps(

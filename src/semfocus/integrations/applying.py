@@ -92,7 +92,9 @@ def restore(model: nn.Module) -> None:
             undo.run()
             undone = True
     if not undone:
-        raise ValueError(f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}")
+        raise ValueError(
+            f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}, or is undone already"
+        )
 
 
 def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None]) -> None:

@@ -18,6 +18,8 @@ def patterns_of_layers(pattern: Pattern | str | None, layers: Layers, number: in
     else:
         if pattern is None:
             raise ValueError("layers without a pattern: give one, or layers={number: pattern}")
+        if not isinstance(layers, Iterable | None):
+            raise ValueError(f"layers must be numbers such as [0, 2], or {{number: pattern}}, got {layers!r}")
         one = as_pattern(pattern)
         chosen = {_number(layer, number): one for layer in (range(number) if layers is None else layers)}
     if not chosen:
