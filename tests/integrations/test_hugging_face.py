@@ -189,8 +189,13 @@ def test_a_padded_sequence_is_what_it_is_alone_or_refused(pattern, side):
     torch.testing.assert_close(together, alone, atol=1e-9, rtol=0)
 
 
-def _is_config(value):
-    return isinstance(value, transformers.PreTrainedConfig)
+def held_configs(model):
+    return [
+        (name, key, id(value))
+        for name, module in model.named_modules()
+        for key, value in vars(module).items()
+        if isinstance(value, transformers.PreTrainedConfig)
+    ]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -198,13 +203,13 @@ def test_restore_brings_back_every_bit(name):
     model = build(name)
     before, config = logits(model, name), model.config.to_dict()
     implementation, state = model.config._attn_implementation, set(model.state_dict())
-    held = [each for module in model.modules() for each in vars(module).values() if _is_config(each)]
+    held = held_configs(model)
     apply(model, TopK(2))
     apply(model, TopK(3), layers=[1])
     assert set(model.state_dict()) == state
     restore(model)
     assert torch.equal(logits(model, name), before)
-    assert [each for module in model.modules() for each in vars(module).values() if _is_config(each)] == held
+    assert held_configs(model) == held
     assert not any(module._forward_pre_hooks for module in model.modules())
     assert model.config.to_dict() == config
     assert model.config._attn_implementation == implementation

@@ -36,7 +36,9 @@ def _names_of_class(cls: type) -> frozenset[str] | None:
 def _names(forward: Any, cls: type) -> frozenset[str] | None:
     if not isinstance(forward, FunctionType):
         return None
-    pending, seen, found = [forward], set(), set()
+    pending: list[FunctionType] = [forward]
+    seen: set[FunctionType] = set()
+    found: set[str] = set()
     while pending:
         function = pending.pop()
         if function in seen:
