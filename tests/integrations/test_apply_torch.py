@@ -224,6 +224,7 @@ def test_a_softmax_alone_is_no_attention():
         ({"pattern": TopK(2), "layers": [3]}, "numbered 0 to 2 in this model, got 3"),
         ({"pattern": TopK(2), "layers": [True]}, "got True"),
         ({"pattern": TopK(2), "layers": []}, "names no layer"),
+        ({"pattern": TopK(2), "layers": 1}, r"layers must be numbers such as \[0, 2\].* got 1"),
         ({"pattern": TopK(2), "layers": {0: TopK(3)}}, "not both"),
         ({"layers": [0]}, "layers without a pattern"),
         ({}, "give a pattern"),
@@ -245,6 +246,29 @@ def test_a_failed_second_apply_leaves_the_first():
     with pytest.raises(ValueError, match="numbered"):
         apply(model, TopK(3), layers=[7])
     assert model.layers[0].self_attn.pattern == TopK(2)
+
+
+def test_a_failure_half_way_leaves_the_model_as_it_was(monkeypatch):
+    model = encoder()
+    hook = model.layers[0].self_attn.register_forward_pre_hook(lambda *_: None)
+    for earlier in (None, TopK(3)):
+        if earlier is not None:
+            apply(model, earlier)
+        before = [(type(module), dict(vars(module))) for module in model.modules()]
+
+        def fail(model, undo):
+            assert model.layers[2].self_attn.pattern == TopK(2), "all modules are switched by now"
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("semfocus.integrations.applying.switch_encoders", fail)
+            with pytest.raises(KeyboardInterrupt):
+                apply(model, TopK(2))
+        assert [(type(module), dict(vars(module))) for module in model.modules()] == before
+    hook.remove()
+    assert not model.layers[0].self_attn._forward_pre_hooks
+    restore(model)
+    assert type(model.layers[0].self_attn) is nn.MultiheadAttention
 
 
 def test_a_model_without_attention_is_refused():

@@ -1,8 +1,10 @@
 """apply, restore and capture on tiny Hugging Face models."""
 
+import contextlib
 import copy
 import json
 import sys
+import threading
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, apply,
 from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens, transformers
 
 pytestmark = pytest.mark.hf
+FIXED = Random(2, fixed=True)
 
 
 def logits(model, name, padded=False):
@@ -71,8 +74,14 @@ def test_every_layer_keeps_k_keys_and_nothing_goes_past(name):
     assert not torch.allclose(output, stock, atol=1e-3)
 
 
-@pytest.mark.parametrize("pattern", [TopK(2), Banded(3), Random(2, fixed=True)], ids=str)
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        *((name, pattern) for name in ("llama", "gpt2") for pattern in (TopK(2), Banded(3), FIXED)),
+        *((name, TopK(2)) for name in ("mistral", "gemma2", "gpt_oss")),
+    ],
+    ids=str,
+)
 def test_changing_later_tokens_leaves_earlier_logits_identical(name, pattern):
     model = build(name)
     apply(model, pattern)
@@ -93,15 +102,20 @@ def test_a_sliding_window_stays_closed_on_both_sides(name):
     assert not traces[0].kept[..., (distance < 0) | (distance >= 5)].any()
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["whole", "left padded"])
-@pytest.mark.parametrize("pattern", [TopK(2), Banded(3)], ids=str)
-@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize(
+    ("name", "pattern", "padded"),
+    [
+        *((name, each, padded) for name in DECODERS for each in (TopK(2), Banded(3)) for padded in (0, 3)),
+        ("gemma2", TopK(2), 0),
+        ("gpt_oss", TopK(2), 0),
+    ],
+    ids=str,
+)
 def test_a_cache_generates_the_same_tokens(name, pattern, padded):
     model = build(name).double()
     apply(model, pattern)
     mask = torch.ones(2, 9, dtype=torch.long)
-    if padded:
-        mask[1, :3] = 0
+    mask[1, :padded] = 0
     options = {"attention_mask": mask, "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
     cached = model.generate(tokens(), use_cache=True, **options)
     assert cached.shape == (2, 17)
@@ -121,12 +135,67 @@ def test_a_padded_sequence_generates_what_it_does_alone():
     assert torch.equal(together[1, 9:], alone[0, 6:])
 
 
-def test_t5_generates_the_same_with_a_cache():
+@pytest.mark.parametrize("pattern", [TopK(2), Banded(3)], ids=str)
+def test_t5_decodes_step_by_step_what_it_does_at_once(pattern):
     model = build("t5").double()
-    apply(model, TopK(2))
-    options = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None}
-    found = [model.generate(tokens(), use_cache=cache, **options) for cache in (True, False)]
-    assert torch.equal(*found)
+    apply(model, pattern, None if isinstance(pattern, TopK) else [0, 1, 2, 4])
+    targets, cache, steps = tokens(6, seed=1), None, []
+    encoded = model.get_encoder()(tokens())
+    whole = model(encoder_outputs=encoded, decoder_input_ids=targets).logits
+    for place in range(6):
+        output = model(
+            encoder_outputs=encoded,
+            decoder_input_ids=targets[:, place : place + 1],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = output.past_key_values
+        steps.append(output.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-9, rtol=0)
+    part = model(encoder_outputs=encoded, decoder_input_ids=targets[:, :3]).logits
+    torch.testing.assert_close(part, whole[:, :3], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("pattern", [Banded(3), BlockLocal(3), FIXED], ids=str)
+def test_cross_attention_has_no_positions(pattern):
+    from semfocus.integrations.hugging_face import semfocus_attention
+
+    model = build("t5")
+    with pytest.raises(ValueError, match=r"EncDecAttention .* to another: give layers=\[0, 1, 2, 4\]"):
+        apply(model, pattern)
+    assert model.config._attn_implementation != "semfocus"
+    # A model may call its cross-attention by any name; a call shows it.
+    apply(model, pattern, layers=[0])
+    module = model.encoder.block[0].layer[0].SelfAttention
+    query, key = torch.randn(1, 4, 2, 8), torch.randn(1, 4, 5, 8)
+    with pytest.raises(ValueError, match="T5Attention attends from one sequence to another"):
+        semfocus_attention(module, query, key, key, torch.ones(1, 1, 2, 5, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("pattern", [Banded(3), BlockLocal(3), FIXED, TopK(2)], ids=str)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_padded_sequence_is_what_it_is_alone_or_refused(pattern, side):
+    model = build("llama").double()
+    apply(model, pattern)
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, slice(0, 2) if side == "left" else slice(7, 9)] = 0
+    options = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    if side == "left" and isinstance(pattern, BlockLocal | Random):
+        with pytest.raises(ValueError, match="pad on the right"):
+            model(tokens(), **options)
+        return
+    together = model(tokens(), **options).logits[1, mask[1].bool()]
+    alone = model(tokens()[1:, mask[1].bool()]).logits[0]
+    torch.testing.assert_close(together, alone, atol=1e-9, rtol=0)
+
+
+def held_configs(model):
+    return [
+        (name, key, id(value))
+        for name, module in model.named_modules()
+        for key, value in vars(module).items()
+        if isinstance(value, transformers.PreTrainedConfig)
+    ]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -134,13 +203,72 @@ def test_restore_brings_back_every_bit(name):
     model = build(name)
     before, config = logits(model, name), model.config.to_dict()
     implementation, state = model.config._attn_implementation, set(model.state_dict())
+    held = held_configs(model)
     apply(model, TopK(2))
     apply(model, TopK(3), layers=[1])
     assert set(model.state_dict()) == state
     restore(model)
     assert torch.equal(logits(model, name), before)
+    assert held_configs(model) == held
+    assert not any(module._forward_pre_hooks for module in model.modules())
     assert model.config.to_dict() == config
     assert model.config._attn_implementation == implementation
+
+
+def test_what_is_changed_meanwhile_is_kept():
+    model = build("llama")
+    config = model.config
+    apply(model, TopK(2))
+    model.config.use_cache = False
+    model.config.rope_parameters["note"] = 1
+    apply(model, TopK(3))
+    model.config.pad_token_id = 7
+    assert (config.use_cache, config.pad_token_id) == (False, 0)
+    restore(model)
+    assert model.config is config
+    assert model.model.layers[0].self_attn.config is config
+    assert (config.use_cache, config.pad_token_id, config.rope_parameters["note"]) == (False, 7, 1)
+    assert not hasattr(config, "semfocus")
+
+
+def test_another_attention_after_apply_is_no_silent_full_attention():
+    model = build("llama")
+    stock = logits(model, "llama")
+    apply(model, TopK(2))
+    switched = logits(model, "llama")
+    model.set_attn_implementation("eager")
+    with pytest.raises(
+        ValueError, match=r"set to 'eager' attention, which knows no pattern: call semfocus.apply"
+    ):
+        logits(model, "llama")
+    apply(model)
+    assert torch.equal(logits(model, "llama"), switched)
+    model.set_attn_implementation("eager")
+    restore(model)
+    assert model.config._attn_implementation == "eager"
+    torch.testing.assert_close(logits(model, "llama"), stock, atol=1e-4, rtol=1e-4)
+
+
+class Both(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 1)
+        self.language = build("llama")
+
+
+@pytest.mark.parametrize("earlier", [None, "top_k(3)"])
+def test_a_failure_half_way_leaves_no_trace(earlier):
+    model = Both()
+    if earlier is not None:
+        apply(model, earlier)
+    model.language.config.lock = threading.Lock()  # cannot be copied
+    before = [(type(module), dict(vars(module))) for module in model.modules()]
+    hooks = [list(module._forward_pre_hooks.values()) for module in model.modules()]
+    with pytest.raises(ValueError, match="LlamaConfig of the model cannot be copied"):
+        apply(model, TopK(2))
+    assert [(type(module), dict(vars(module))) for module in model.modules()] == before
+    assert [list(module._forward_pre_hooks.values()) for module in model.modules()] == hooks
 
 
 def test_the_choice_is_saved_with_the_model(tmp_path):
@@ -198,11 +326,18 @@ def test_a_copy_can_be_restored():
     assert not torch.equal(logits(model, "llama"), before)
 
 
-def test_attention_weights_are_given_when_asked_for():
-    model = build("llama")
+@pytest.mark.parametrize("name", [*EVERY, "opt"])
+def test_attention_weights_are_given_when_asked_for(name):
+    model = build(name)
+    stock = copy.deepcopy(model)
+    stock.set_attn_implementation("eager")
     apply(model, TopK(2))
-    weights = model(tokens(), output_attentions=True).attentions
-    assert [int((each > 0).sum(-1).max()) for each in weights] == [2, 2]
+    asked, expected = (each(**inputs_of(name), output_attentions=True) for each in (model, stock))
+    fields = [field for field in expected if field.endswith("attentions")]
+    assert len(fields) == (3 if name == "t5" else 1)
+    for field in fields:
+        assert [each.shape for each in asked[field]] == [each.shape for each in expected[field]]
+        assert [int((each > 0).sum(-1).max()) for each in asked[field]] == [2, 2]
 
 
 def test_masks_of_the_user_are_honoured():
@@ -219,6 +354,56 @@ def test_masks_of_the_user_are_honoured():
             model(tokens(), attention_mask=mask).logits, restored, atol=2e-4, rtol=2e-4
         )
         restore(model)
+
+
+@pytest.mark.parametrize("pattern", [TopK(2), Banded(3), BlockLocal(3)], ids=str)
+def test_a_large_negative_number_forbids(pattern):
+    model = build("llama")
+    apply(model, pattern)
+    causal = torch.ones(9, 9, dtype=torch.bool).tril().expand(2, 1, 9, 9)
+    expected = model(tokens(), attention_mask=causal).logits
+    for value in (-torch.inf, torch.finfo(torch.float32).min, -1e9, -1e4):
+        mask = torch.zeros(2, 1, 9, 9).masked_fill(~causal, value)
+        torch.testing.assert_close(
+            model(tokens(), attention_mask=mask).logits, expected, atol=1e-4, rtol=1e-4
+        )
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bert", "t5"])
+@pytest.mark.parametrize("how", ["bfloat16", "float16", "autocast"])
+def test_half_precision_is_near_the_stock_model_and_keeps_k_keys(name, how):
+    model = build(name)
+    exact = logits(model, name)
+    context = contextlib.nullcontext()
+    if how == "autocast":
+        context = torch.autocast("cpu", torch.bfloat16)
+    else:
+        model = model.to(getattr(torch, how))
+    with context, torch.no_grad():
+        stock = logits(model, name)
+        apply(model, Full())
+        ours = logits(model, name)
+        assert ours.dtype == stock.dtype
+        errors = [float((each.float() - exact).abs().max()) for each in (stock, ours)]
+        assert errors[1] < 2 * errors[0] + 1e-3, "no further from float32 than the stock model"
+        apply(model, TopK(2))
+        with capture(model) as traces:
+            logits(model, name)
+    assert all(int(trace.kept.sum(-1).max()) == 2 for trace in traces)
+
+
+@pytest.mark.parametrize(("name", "dropout"), [("llama", "attention_dropout"), ("gpt2", "attn_pdrop")])
+def test_gradient_checkpointing_gives_the_same_gradients(name, dropout):
+    model = build(name, **{dropout: 0.3}).train()
+    apply(model, TopK(3))
+    found = []
+    for checkpointed in (False, True):
+        if checkpointed:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        torch.manual_seed(5)
+        loss = model(tokens(), labels=tokens(), use_cache=False).loss
+        found.append([loss, *torch.autograd.grad(loss, list(model.parameters()))])
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
 def test_training_drops_and_a_compiled_model_is_one_graph():

@@ -213,3 +213,9 @@ def test_patterns_that_cannot_be_meant_are_refused():
     with pytest.raises(ValueError, match="must be a Pattern"):
         semfocus.MultiheadAttention(8, 2, pattern=3)
     assert semfocus.MultiheadAttention(8, 2, add_zero_attn=True).pattern == Full()
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, True, "2", float("nan"), float("inf")])
+def test_an_inverse_temperature_is_a_positive_number(value):
+    with pytest.raises(ValueError, match="inverse_temperature must be a positive number"):
+        semfocus.MultiheadAttention(8, 2, inverse_temperature=value)

@@ -66,6 +66,18 @@ def _gpt_oss(changes):
     return transformers.GptOssForCausalLM(transformers.GptOssConfig(**sizes | changes))
 
 
+def _opt(changes):
+    sizes = {key: value for key, value in SIZES.items() if key != "intermediate_size"}
+    changes = {key: value for key, value in changes.items() if key != "initializer_range"}
+    config = sizes | {
+        "ffn_dim": 48,
+        "word_embed_proj_dim": 32,
+        "max_position_embeddings": 64,
+        "init_std": 0.4,
+    }
+    return transformers.OPTForCausalLM(transformers.OPTConfig(**config | changes))
+
+
 _BUILDERS = {
     "llama": lambda changes: transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | changes)),
     "mistral": lambda changes: transformers.MistralForCausalLM(
@@ -77,11 +89,12 @@ _BUILDERS = {
     "vit": _vit,
     "gemma2": _gemma2,
     "gpt_oss": _gpt_oss,
+    "opt": _opt,
 }
 
 #: causal language models
 DECODERS = ["llama", "mistral", "gpt2"]
-EVERY = list(_BUILDERS)
+EVERY = [name for name in _BUILDERS if name != "opt"]
 
 
 def tokens(length=9, seed=0):

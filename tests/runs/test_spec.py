@@ -198,6 +198,10 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
         ({"task": "parity", "training": {"epoch": 3}}, "did you mean 'epochs'"),
         ({"task": "parity", "model": {"heads": 3}}, "unknown key 'heads'"),
         ({"task": "parity", "seed": -1}, "greater than or equal to 0"),
+        (
+            {"task": "text:stdlib", "pattern": "top_k(65)", "training": {"length": 64}},
+            r"top_k\(65\) keeps up to 65 keys, and the context is 64: that is full attention",
+        ),
         ({"task": "missing_duplicate", "training": {"length": 41}}, "even length"),
         ({"task": "parity", "training": {"length": [40, 10]}}, "empty"),
         ({"task": "parity", "training": {"drop_samples_per_epoch": 5000}}, "below num_train"),

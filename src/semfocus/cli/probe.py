@@ -93,8 +93,12 @@ def probe(
     if hugging_face is not None:
         from semfocus.cli.probe_hugging_face import probe_hugging_face
 
-        if runs or every is not None:
-            raise ValueError("--hf measures one model, and goes without runs and --every")
+        if runs or every is not None or epoch != "last" or recipe is not None:
+            raise ValueError(
+                "--hf measures one model as it is, and goes without runs, --epoch, --every and --recipe"
+            )
+        if data in _DATA and not Path(data).is_file():
+            raise ValueError("--hf DIR needs --data FILE: a text, or rows with labels (.jsonl, .csv)")
         others = [] if patterns is None else split_list(patterns, "--patterns")
         probe_hugging_face(hugging_face, Path(data), samples, others, page, sequence, as_json)
         return

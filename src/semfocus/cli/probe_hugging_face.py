@@ -9,10 +9,21 @@ import typer
 from semfocus.cli.json_output import print_json
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
+    from semfocus.probes.sequences import Sequences
     from semfocus.trial.batch import Batch
     from semfocus.trial.encoding import Vocabulary
+
+
+#: by what a quantity needs, why a model that is not of ours has none
+_REASONS = {
+    "relevant": "the data does not say which tokens decide the label",
+    "projections": "only of attention of semfocus.model: elsewhere scores and values are no single matrix",
+    "classifier": "only of models of semfocus.model",
+    "labels": "the parameters of this model are not told apart by their names",
+    "embedding": "the model has no embedding to add noise to",
+}
 
 
 def probe_hugging_face(
@@ -27,9 +38,11 @@ def probe_hugging_face(
     """Under the pattern that its config remembers, else full attention; with its weights, or untrained without any."""
     from semfocus.cli.probe_output import write_page
     from semfocus.integrations import apply
-    from semfocus.mechanisms import Full
+    from semfocus.mechanisms import Full, parse_pattern
     from semfocus.probes import probe_rows
     from semfocus.report.probed import ProbedRun
+    from semfocus.trial.arm import refuse_pattern
+    from semfocus.trial.batch import Batch
     from semfocus.trial.data import kind_of, read_data
     from semfocus.trial.hugging_face_subject import HuggingFaceSubject
     from semfocus.trial.table import classes_of
@@ -40,10 +53,17 @@ def probe_hugging_face(
     subject = HuggingFaceSubject(model, kind, len(classes), continued=has_weights)
     held_out = read_data(data, subject.vocabulary).held_out
     found = held_out.rows(slice(0, samples))
+    for pattern in patterns:
+        refuse_pattern(parse_pattern(pattern), found.tokens.shape[1])
     built = subject.build(0)
     remembers = getattr(built.config, "semfocus", None) is not None
     applied = apply(built) if remembers else apply(built, Full())
-    rows = probe_rows(built, found.tokens, found.real, patterns=patterns)
+
+    def loss(model: "nn.Module", part: "Sequences") -> "Tensor":
+        return subject.loss(model, Batch(part.tokens, part.padding, part.labels)) * len(part)
+
+    rows = probe_rows(built, found.tokens, found.real, labels=found.labels, patterns=patterns, loss=loss)
+    missing = left_out(rows)
     layers = [{"layer": each.layer, "name": each.name, "pattern": str(each.pattern)} for each in applied]
     if page is not None:
         own = list(dict.fromkeys(each["pattern"] for each in layers))
@@ -58,12 +78,48 @@ def probe_hugging_face(
         command += ["--sequence", str(sequence), "--page", str(page)]
         write_page([ProbedRun(record, None, labelled, (), maps)], page, shlex.join(command))
     if as_json:
-        said = {"model": subject.name, "trained": has_weights, "layers": layers, "rows": rows}
+        said = {
+            "model": subject.name,
+            "trained": has_weights,
+            "layers": layers,
+            "rows": rows,
+            "left_out": missing,
+        }
         print_json({**said, "page": None if page is None else str(page)})
         return
     _print(subject.name + ("" if has_weights else " (untrained: no weights)"), len(found), rows)
+    typer.echo(_legend(rows, missing))
     if page is not None:
         typer.echo(f"Page: {page}")
+
+
+def left_out(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The quantities without any row, by the reason."""
+    from semfocus.probes import QUANTITIES
+
+    measured = {row["quantity"] for row in rows}
+    found: dict[str, list[str]] = {}
+    for quantity in QUANTITIES.values():
+        if quantity.name not in measured:
+            found.setdefault(_REASONS.get(quantity.needs or "", "nothing to measure"), []).append(
+                quantity.name
+            )
+    return found
+
+
+def _legend(rows: list[dict[str, Any]], missing: dict[str, list[str]]) -> str:
+    """What the table says, and what it does not."""
+    from semfocus.cli.probe_table import SHOWN
+    from semfocus.probes import QUANTITIES
+
+    measured = {row["quantity"] for row in rows}
+    lines = [f"{name}: {QUANTITIES[name].meaning}" for name in SHOWN if name in measured]
+    lines.append(
+        "-: there is no such value, such as the separation of full attention, which masks nothing. Layers and heads count "
+        "from 1 here, from 0 in semfocus.apply and semfocus.capture. All quantities: --json, --page."
+    )
+    lines += [f"not measured: {', '.join(names)}: {reason}" for reason, names in missing.items()]
+    return "\n".join(lines)
 
 
 def _maps(

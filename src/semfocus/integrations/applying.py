@@ -12,7 +12,9 @@ from semfocus.integrations.hugging_face_models import (
     remembered,
     switch_attentions,
 )
+from semfocus.integrations.positions import counts_positions
 from semfocus.integrations.selection import Layers, checked_inverse_temperature, patterns_of_layers
+from semfocus.integrations.snapshot import Snapshot
 from semfocus.integrations.torch_modules import TorchUndo, check_module, switch_encoders, switch_module
 from semfocus.mechanisms import AttachedPoint, Pattern
 
@@ -64,10 +66,15 @@ def apply(
         inverse_temperature = checked_inverse_temperature(inverse_temperature)
     _check(model, found, patterns)
 
-    if _UNDO in vars(model):
-        restore(model)
-    undo = vars(model)[_UNDO] = _Undo()
-    _switch(model, found, patterns, inverse_temperature, undo)
+    before = Snapshot(model)
+    try:
+        if _UNDO in vars(model):
+            restore(model)
+        undo = vars(model)[_UNDO] = _Undo()
+        _switch(model, found, patterns, inverse_temperature, undo)
+    except BaseException:
+        before.put_back()
+        raise
     switched = tuple(
         AppliedLayer(layer, each.name, pattern)
         for layer, (each, pattern) in enumerate(zip(found, patterns, strict=True))
@@ -85,11 +92,14 @@ def restore(model: nn.Module) -> None:
             undo.run()
             undone = True
     if not undone:
-        raise ValueError(f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}")
+        raise ValueError(
+            f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}, or is undone already"
+        )
 
 
 def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None]) -> None:
     """Refuse before anything is changed."""
+    _refuse_cross_attention(found, patterns)
     for each, pattern in zip(found, patterns, strict=True):
         if pattern is not None and each.kind == "torch":
             check_module(each.module, pattern)
@@ -103,6 +113,17 @@ def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None])
     foreign = _UNDO not in vars(model) and any(AttachedPoint.of(each.module) is not None for each in found)
     if foreign:
         raise ValueError("semfocus.apply was called on a model around this part; restore that one first")
+
+
+def _refuse_cross_attention(found: list[Found], patterns: list[Pattern | None]) -> None:
+    """Positions of two sequences have nothing to do with each other."""
+    for each, pattern in zip(found, patterns, strict=True):
+        if each.is_cross and pattern is not None and counts_positions(pattern):
+            others = [layer for layer, other in enumerate(found) if not other.is_cross]
+            raise ValueError(
+                f"{pattern} counts positions, and {each.name} ({type(each.module).__name__}) attends from one sequence "
+                f"to another: give layers={others}, or a pattern of scores such as TopK(5)"
+            )
 
 
 def _switch(

@@ -5,8 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from semfocus.integrations.attending import Changes, attend_at
-from semfocus.mechanisms import AttachedPoint, Banded, Full, InputAgnostic, Pattern, Random, WithGlobals
+from semfocus.integrations.float_masks import allowed_and_bias
+from semfocus.integrations.positions import counts_positions, needs_places, refuse_padding
+from semfocus.mechanisms import AttachedPoint, Pattern
+from semfocus.mechanisms.attending import Changes, attend_at
 
 #: our name among the attention implementations of transformers
 NAME = "semfocus"
@@ -93,8 +95,8 @@ def semfocus_attention(
     causal = False
     if mask is None:
         causal = _causal_without_mask(module, is_causal, query, key, sliding_window)
-    elif needs_places(point.pattern):
-        _check_places(point.pattern, mask, query, key)
+    if counts_positions(point.pattern):
+        _check_positions(module, point.pattern, mask, query, key, sliding_window)
     biases = [each for each in (position_bias, mask_bias) if each is not None]
     changes = Changes(
         softcap=softcap,
@@ -108,13 +110,14 @@ def semfocus_attention(
         key,
         value,
         point.pattern,
-        scale=query.shape[-1] ** -0.5 if scaling is None else scaling,
+        scale=scaling,
         inverse_temperature=point.inverse_temperature,
         mask=mask,
         causal=causal,
         dropout=dropout,
+        enable_gqa=key.shape[1] != query.shape[1],
         changes=changes,
-        need_weights=bool(output_attentions),
+        need_weights=bool(output_attentions) or _are_weights_collected(),
     )
     return output.transpose(1, 2).contiguous(), None if weights is None else weights.to(output.dtype)
 
@@ -130,17 +133,22 @@ def _refuse_unknown(name: str, others: dict[str, Any], mask: Tensor | None) -> N
 
 
 def _mask_and_bias(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """A mask the user made may be a float one: 0 and the smallest number, or anything to be added."""
-    if mask is None:
-        return None, None
-    if mask.dtype == torch.bool:
+    """A mask the user made may be a float one."""
+    if mask is None or mask.dtype == torch.bool:
         return mask, None
     if not mask.is_floating_point():
         raise ValueError(f"an attention mask must be boolean or floating-point, got {mask.dtype}")
-    allowed = mask > torch.finfo(mask.dtype).min
-    bias = mask.masked_fill(~allowed, 0.0)
-    is_boolean = not torch.compiler.is_compiling() and not mask.requires_grad and not bias.any()
-    return allowed, None if is_boolean else bias
+    return allowed_and_bias(mask)
+
+
+def _are_weights_collected() -> bool:
+    """Whether the model around was asked for `output_attentions`, which some modules do not hand on."""
+    from transformers.utils.output_capturing import _active_collector
+
+    if torch.compiler.is_compiling() and not _active_collector.compiling:
+        return False  # outside of a model, where a graph could not look
+    collected = _active_collector.get() or ()
+    return any(key.endswith("attentions") for key in collected)
 
 
 def _causal_without_mask(
@@ -158,19 +166,25 @@ def _causal_without_mask(
     return causal
 
 
-def needs_places(pattern: Pattern) -> bool:
-    """Whether a pattern asks where a key stands, so that a cache must hold every key at its own place.
-
-    (Banded does not: under a causal mask it is a window over the last allowed keys, wherever they are kept.)
-    """
-    if isinstance(pattern, Random):
-        return pattern.fixed
-    return isinstance(pattern, InputAgnostic | WithGlobals) and not isinstance(pattern, Full | Banded)
-
-
-def _check_places(pattern: Pattern, mask: Tensor, query: Tensor, key: Tensor) -> None:
-    """The last query must stand at the last key; a cache of fixed size has empty places after it."""
-    if query.shape[-2] == key.shape[-2]:
+def _check_positions(
+    module: nn.Module,
+    pattern: Pattern,
+    mask: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    sliding_window: int | None,
+) -> None:
+    """The last query must stand at the last key, and the first token of every sequence at the first."""
+    is_whole = query.shape[-2] == key.shape[-2]
+    if not is_whole and not getattr(module, "is_causal", True):
+        raise ValueError(
+            f"{pattern} counts positions, and {type(module).__name__} attends from one sequence to another; "
+            "use a pattern of scores such as TopK(5), or leave this layer out"
+        )
+    if mask is None or not needs_places(pattern):
         return
-    if torch.compiler.is_compiling() or not mask[..., -1, -1].any():
+    if not is_whole and (torch.compiler.is_compiling() or not mask[..., -1, -1].any()):
         raise ValueError(f"{pattern} counts positions, which a cache of fixed size moves: use a DynamicCache")
+    if not torch.compiler.is_compiling():
+        # A window hides the first key from the last query; padding hides it from all.
+        refuse_padding(pattern, mask[..., -1, :] if sliding_window is None else mask.any(-2))

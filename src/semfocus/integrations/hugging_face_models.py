@@ -1,15 +1,16 @@
 """Switching the attention modules of transformers: their configs name our functions, a point beside each holds its pattern."""
 
-import copy
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import nn
 
-from semfocus.integrations.discovery import Found, source_of_forward
-from semfocus.integrations.hugging_face import NAME, SwitchedAttention, needs_places, register
+from semfocus.integrations.code_reading import names_of_forward
+from semfocus.integrations.discovery import Found
+from semfocus.integrations.hugging_face import NAME, SwitchedAttention, register
+from semfocus.integrations.own_configs import OwnConfigs
+from semfocus.integrations.positions import needs_places
 from semfocus.integrations.selection import as_pattern, checked_inverse_temperature
 from semfocus.mechanisms import AttachedPoint, Full, Pattern, WithGlobals
 
@@ -17,7 +18,7 @@ from semfocus.mechanisms import AttachedPoint, Full, Pattern, WithGlobals
 ENTRY = "semfocus"
 
 #: arguments of an attention call that say which keys to keep, which is what a pattern does
-_OWN_SELECTION = re.compile(r"\b(indices|block_indices)=")
+_OWN_SELECTION = {"indices=", "block_indices="}
 
 
 @dataclass
@@ -25,27 +26,22 @@ class HuggingFaceUndo:
     """What to put back."""
 
     modules: list[nn.Module] = field(default_factory=list)
-    configs: list[tuple[Any, str | None]] = field(default_factory=list)
-    entry: tuple[Any, Any] | None = None
+    configs: OwnConfigs = field(default_factory=OwnConfigs)
 
     def run(self) -> None:
         for module in self.modules:
             AttachedPoint.detach(module)
-        for config, implementation in self.configs:
-            config._attn_implementation_internal = implementation
-        if self.entry is not None:
-            config, before = self.entry
-            if before is None:
-                delattr(config, ENTRY)
-            else:
-                setattr(config, ENTRY, before)
+            for key, hook in list(module._forward_pre_hooks.items()):
+                if hook is refuse_other_attention:
+                    del module._forward_pre_hooks[key]
+        self.configs.put_back()
 
 
 def check_attention(found: Found, pattern: Pattern) -> None:
     """Refuse before anything is changed."""
     register()
     module, name = found.module, type(found.module).__name__
-    if _OWN_SELECTION.search(source_of_forward(module)):
+    if not _OWN_SELECTION.isdisjoint(names_of_forward(module) or ()):
         raise ValueError(
             f"{found.name} ({name}) selects its keys by itself, which leaves nothing to a pattern"
         )
@@ -75,45 +71,33 @@ def switch_attentions(
     undo: HuggingFaceUndo,
 ) -> None:
     """From now on these modules call our functions; a layer without a pattern is full attention as before."""
-    configs = _own_configs(model)
+    undo.configs.take(model)
     for each, pattern in zip(found, patterns, strict=True):
         point = (
             SwitchedAttention(Full(), 1.0)
             if pattern is None
             else SwitchedAttention(pattern, inverse_temperature)
         )
-        point.attach(each.module)
         undo.modules.append(each.module)
-    for config in configs:
-        undo.configs.append((config, config._attn_implementation))
-        config._attn_implementation_internal = NAME
+        point.attach(each.module)
+        each.module.register_forward_pre_hook(refuse_other_attention)
+    for config in undo.configs.configs:
+        config.ours._attn_implementation_internal = NAME
     config = getattr(model, "config", None)
     if hasattr(config, "_attn_implementation"):
-        undo.entry = config, getattr(config, ENTRY, None)
         texts = [None if pattern is None else str(pattern) for pattern in patterns]
         setattr(config, ENTRY, {"patterns": texts, "inverse_temperature": inverse_temperature})
+    undo.configs.note()
 
 
-def _own_configs(model: nn.Module) -> list[Any]:
-    """The configs of all modules, as copies of their own: a config may be shared with another model."""
-    memo: dict[int, Any] = {}
-    copies: dict[int, Any] = {}
-    for module in model.modules():
-        for name, value in list(vars(module).items()):
-            if hasattr(type(value), "_attn_implementation"):
-                own = copy.deepcopy(value, memo)
-                vars(module)[name] = own
-                memo[id(own)] = own  # a module met twice keeps its copy
-                copies[id(own)] = own
-    pending = list(copies.values())
-    while pending:
-        config = pending.pop()
-        for key in config.sub_configs:
-            part = getattr(config, key, None)
-            if part is not None and id(part) not in copies:
-                copies[id(part)] = part
-                pending.append(part)
-    return list(copies.values())
+def refuse_other_attention(module: Any, inputs: tuple[Any, ...]) -> None:
+    """A hook of every switched module: `set_attn_implementation` would go past the pattern without a word."""
+    implementation = module.config._attn_implementation
+    if implementation != NAME:
+        raise ValueError(
+            f"{type(module).__name__} was switched by semfocus.apply and then set to {implementation!r} attention, which "
+            "knows no pattern: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"
+        )
 
 
 def remembered(model: nn.Module, number: int) -> tuple[list[Pattern | None], float]:

@@ -6,9 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semfocus.integrations.attending import Changes, attend_at
+from semfocus.integrations.float_masks import allowed_and_bias
+from semfocus.integrations.positions import counts_positions, refuse_padding
+from semfocus.integrations.selection import checked_inverse_temperature
 from semfocus.integrations.torch_masks import TorchMasks
-from semfocus.mechanisms import AttentionPoint, Full, InputAgnostic, Pattern, WithGlobals, parse_pattern
+from semfocus.mechanisms import AttentionPoint, Full, Pattern, parse_pattern
+from semfocus.mechanisms.attending import Changes, attend_at
 
 
 class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
@@ -58,7 +61,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         )
         check_pattern(self, pattern)
         self.pattern = pattern
-        self.inverse_temperature = inverse_temperature
+        self.inverse_temperature = checked_inverse_temperature(inverse_temperature)
 
     def _reset_parameters(self) -> None:
         self._qkv_same_embed_dim = self.in_proj_weight is not None
@@ -91,6 +94,8 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         masks = TorchMasks((*query.shape[:3], key.shape[2]))
         masks.add_key_padding_mask(key_padding_mask, batched)
         masks.add_attn_mask(attn_mask)
+        if counts_positions(self.pattern):
+            self._check_positions(query.shape[2], key.shape[2], key_padding_mask)
         key, value = self._with_added_keys(key, value, masks)
         mixed, weights = attend_at(
             self,
@@ -133,6 +138,18 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
                 f"key and value must agree in batch and length, got {tuple(key.shape)} and {tuple(value.shape)}"
             )
         return query.dim() == 3
+
+    def _check_positions(self, num_queries: int, num_keys: int, padding: Tensor | None) -> None:
+        """A pattern of positions is for a sequence that attends to itself, each token at its own place."""
+        if num_queries != num_keys:
+            raise ValueError(
+                f"{self.pattern} counts positions, and {num_queries} queries over {num_keys} keys have none in common; "
+                "use full attention or a pattern of scores such as TopK(5), or semfocus.attention, which takes the "
+                "queries to be the last positions"
+            )
+        if padding is not None and not torch.compiler.is_compiling():
+            there = ~padding if padding.dtype == torch.bool else allowed_and_bias(padding)[0]
+            refuse_padding(self.pattern, there)
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
         joint: Tensor | None = self.in_proj_weight
@@ -183,8 +200,7 @@ def check_pattern(module: nn.MultiheadAttention, pattern: Pattern) -> None:
     """Refuse what a module cannot mean."""
     if not isinstance(pattern, Pattern):
         raise ValueError(f"pattern must be a Pattern such as TopK(5) or its text, got {pattern!r}")
-    positional = isinstance(pattern, InputAgnostic | WithGlobals) and not isinstance(pattern, Full)
-    if positional and (module.bias_k is not None or module.add_zero_attn):
+    if counts_positions(pattern) and (module.bias_k is not None or module.add_zero_attn):
         raise ValueError(
             f"{pattern} counts positions, and add_bias_kv or add_zero_attn puts keys after the last position; "
             "use full attention or a pattern of scores such as TopK(5)"

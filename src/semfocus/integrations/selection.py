@@ -19,7 +19,8 @@ def patterns_of_layers(pattern: Pattern | str | None, layers: Layers, number: in
         if pattern is None:
             raise ValueError("layers without a pattern: give one, or layers={number: pattern}")
         one = as_pattern(pattern)
-        chosen = {_number(layer, number): one for layer in (range(number) if layers is None else layers)}
+        numbers = range(number) if layers is None else _numbers(layers)
+        chosen = {_number(layer, number): one for layer in numbers}
     if not chosen:
         raise ValueError("layers names no layer")
     return [chosen.get(layer) for layer in range(number)]
@@ -39,6 +40,12 @@ def checked_inverse_temperature(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ValueError(f"inverse_temperature must be a positive number, got {value!r}")
     return float(value)
+
+
+def _numbers(layers: Any) -> Iterable[Any]:
+    if not isinstance(layers, Iterable):
+        raise ValueError(f"layers must be numbers such as [0, 2], or {{number: pattern}}, got {layers!r}")
+    return layers
 
 
 def _number(layer: Any, number: int) -> int:

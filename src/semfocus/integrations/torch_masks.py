@@ -4,12 +4,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semfocus.integrations.float_masks import allowed_and_bias
+
 
 class TorchMasks:
     """Which keys may be attended to, and what is added to the scores; both broadcast to (batch, heads, Lq, Lk).
 
-    In torch's masks True means drop, and a float mask is added. A float mask of zeros and minus infinities says
-    no more than a boolean one; any other is a bias.
+    In torch's masks True means drop, and a float mask is added. A float mask that only forbids says no more than a
+    boolean one; any other is a bias.
     """
 
     def __init__(self, shape: tuple[int, int, int, int]) -> None:
@@ -43,21 +45,11 @@ class TorchMasks:
     def _add(self, mask: Tensor) -> None:
         if mask.dtype == torch.bool:
             allowed, bias = ~mask, None
-        elif _is_boolean(mask):
-            allowed, bias = mask == 0, None
         else:
-            allowed = mask != -torch.inf
-            bias = mask.masked_fill(~allowed, 0.0)
+            allowed, bias = allowed_and_bias(mask)
         self.allowed = allowed if self.allowed is None else self.allowed & allowed
         if bias is not None:
             self.bias = bias if self.bias is None else self.bias + bias
-
-
-def _is_boolean(mask: Tensor) -> bool:
-    """Whether a float mask only allows and forbids; a graph may not branch on numbers, so there it is a bias."""
-    if torch.compiler.is_compiling() or mask.requires_grad:
-        return False
-    return bool(((mask == 0) | (mask == -torch.inf)).all())
 
 
 def _check(mask: Tensor, name: str, shapes: list[tuple[int, ...]]) -> None:

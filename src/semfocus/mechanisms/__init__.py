@@ -8,14 +8,9 @@ from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAg
 from semfocus.mechanisms.input_dependent import BottomK, TopK
 from semfocus.mechanisms.kernels.library import kernels_in_use
 from semfocus.mechanisms.pattern import Pattern, PatternByRows, QueryRows, keep_largest, query_positions
+from semfocus.mechanisms.points import AttachedPoint, AttentionPoint
 from semfocus.mechanisms.top_p import TopP
-from semfocus.mechanisms.trace import (
-    AttachedPoint,
-    AttentionPoint,
-    AttentionTrace,
-    ObservableAttention,
-    capture,
-)
+from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
 
 __all__ = [
     "PATTERNS",

@@ -1,19 +1,16 @@
 """Watching attention from outside: `capture` records what every attention call of a model computed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from semfocus.mechanisms.call import AttentionInfo, checked_call
-from semfocus.mechanisms.functional import attention
+from semfocus.mechanisms.attending import Changes, attend_at
+from semfocus.mechanisms.call import AttentionInfo
 from semfocus.mechanisms.pattern import Pattern
-from semfocus.mechanisms.reference import reference_attention
-
-Listener = Callable[[Tensor, AttentionInfo], None]
+from semfocus.mechanisms.points import AttachedPoint, AttentionPoint, Listener
 
 
 @dataclass(frozen=True)
@@ -26,45 +23,6 @@ class AttentionTrace:
     scores: Tensor
     kept: Tensor
     weights: Tensor
-
-
-class AttentionPoint:
-    """A place where attention happens, whose listeners hear of every call."""
-
-    listeners: tuple[Listener, ...] = ()
-
-    def hear(self, inputs: Tensor, info: AttentionInfo) -> None:
-        """Tell the listeners of one call."""
-        for listener in self.listeners:
-            listener(inputs, info)
-
-
-class AttachedPoint(AttentionPoint):
-    """A point beside a module of somebody else, which does not hand its inputs over: a hook remembers them."""
-
-    inputs: Tensor | None = None
-
-    def attach(self, module: nn.Module) -> None:
-        """Stand beside `module`, outside of its parameters, buffers and submodules."""
-        module.__dict__[_ATTACHED] = self
-
-    @staticmethod
-    def of(module: nn.Module) -> "AttachedPoint | None":
-        """The point beside a module, if there is one."""
-        return module.__dict__.get(_ATTACHED)
-
-    @staticmethod
-    def detach(module: nn.Module) -> None:
-        """Leave no trace."""
-        module.__dict__.pop(_ATTACHED, None)
-
-    def remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A hook before the forward pass: the first tensor given is what comes in."""
-        given = (*args, kwargs.get("hidden_states"), *kwargs.values())
-        self.inputs = next((each for each in given if isinstance(each, Tensor)), None)
-
-
-_ATTACHED = "_semfocus_attention"
 
 
 class ObservableAttention(nn.Module, AttentionPoint):
@@ -90,38 +48,21 @@ class ObservableAttention(nn.Module, AttentionPoint):
 
         `score_clip` limits the scaled scores to (-c, c), before the pattern chooses: c tanh(score / c), on the reference.
         """
-        if not self.listeners and score_clip is None:
-            return attention(
-                query,
-                key,
-                value,
-                pattern,
-                mask=mask,
-                causal=causal,
-                scale=scale,
-                dropout=dropout,
-                generator=generator,
-                implementation=implementation,
-            )
-        if score_clip is None:
-            output, info = attention(
-                query,
-                key,
-                value,
-                pattern,
-                mask=mask,
-                causal=causal,
-                scale=scale,
-                dropout=dropout,
-                generator=generator,
-                return_info=True,
-            )
-        else:
-            call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, False, generator)
-            output, info = reference_attention(
-                call, lambda scores: score_clip * torch.tanh(scores / score_clip)
-            )
-        self.hear(inputs, info)
+        output, _ = attend_at(
+            self,
+            inputs,
+            query,
+            key,
+            value,
+            pattern,
+            scale=scale,
+            mask=mask,
+            causal=causal,
+            dropout=dropout,
+            generator=generator,
+            implementation=implementation,
+            changes=Changes(softcap=score_clip),
+        )
         return output
 
 

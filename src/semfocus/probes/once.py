@@ -8,7 +8,7 @@ from torch import nn
 from semfocus.model import Classifier
 from semfocus.probes.collect import Arm, Collector, Place
 from semfocus.probes.gap_density import average_slope, gap_density_of
-from semfocus.probes.gradient_norms import mean_gradient_norms, sample_gradient_norms
+from semfocus.probes.gradient_norms import Loss, mean_gradient_norms, sample_gradient_norms
 from semfocus.probes.quantity import Quantity
 from semfocus.probes.sequences import Sequences
 from semfocus.probes.weight_norms import weight_norms
@@ -50,18 +50,23 @@ def add_weights(model: nn.Module, wanted: Sequence[Quantity], own: Arm, collecto
 
 
 def add_gradients(
-    model: nn.Module, data: Sequences, wanted: Sequence[Quantity], own: Arm, chunk: int, collector: Collector
+    model: nn.Module,
+    data: Sequences,
+    wanted: Sequence[Quantity],
+    own: Arm,
+    chunk: int,
+    loss: Loss | None,
+    collector: Collector,
 ) -> None:
     """Gradient norms of each group: in all layers together, and in each."""
     names = {each.name for each in wanted if each.needs == "labels"}
     if not names:
         return
-    assert isinstance(model, Classifier)
     found = {}
     if any(name.startswith("gradient_norm_") for name in names):
-        found["gradient_norm"] = sample_gradient_norms(model, data, NUM_GRADIENTS)
+        found["gradient_norm"] = sample_gradient_norms(model, data, NUM_GRADIENTS, loss)
     if any(name.startswith("mean_gradient_norm_") for name in names):
-        found["mean_gradient_norm"] = mean_gradient_norms(model, data, chunk)
+        found["mean_gradient_norm"] = mean_gradient_norms(model, data, chunk, loss)
     for kind, by_group in found.items():
         for (group, layer), norms in by_group.items():
             if f"{kind}_{group}" in names:

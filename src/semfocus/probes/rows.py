@@ -10,6 +10,7 @@ from semfocus.mechanisms import Pattern, parse_pattern
 from semfocus.probes.catalog import QUANTITIES
 from semfocus.probes.collect import Arm, Collector, Place, Probing
 from semfocus.probes.counterfactual import refuse_meaningless
+from semfocus.probes.gradient_norms import Loss
 from semfocus.probes.once import add_gaps, add_gradients, add_weights
 from semfocus.probes.quantity import Quantity
 from semfocus.probes.sequences import (
@@ -39,6 +40,7 @@ def probe_rows(
     patterns: Iterable[Pattern | str] = (),
     chunk: int | None = None,
     seed: int = 0,
+    loss: Loss | None = None,
 ) -> list[Row]:
     """Quantities of `QUANTITIES` (by default all that can be computed) of a model in evaluation mode.
 
@@ -51,13 +53,16 @@ def probe_rows(
     exist: no key kept), exact (False: quantiles of a sample), null (the mean where the scores are Gaussian noise of the
     same size, measured on the first 32 sequences; chance for focus; None if there is no such thing).
 
+    `loss(model, sequences)`, the sum of the losses of `sequences.tokens` (with `.padding` and `.labels`), gives gradient norms
+    of a model that is not of ours.
+
     Queries at padding are left out of everything. Global tokens are in everything, as queries and as keys.
     """
     data = checked_sequences(tokens, padding, relevant, labels)
     counterfactuals = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
     for each in counterfactuals:
         refuse_meaningless(each, num_globals_of(model))
-    wanted = wanted_quantities(model, labels, relevant, quantities)
+    wanted = wanted_quantities(model, labels, relevant, quantities, loss)
     own = Arm(own_pattern(attentions_of(model)), False)
     arms = [own, *(Arm(each, True) for each in dict.fromkeys(counterfactuals))]
     chunk = chunk_size(model, tokens.shape[1]) if chunk is None else chunk
@@ -65,7 +70,7 @@ def probe_rows(
         raise ValueError(f"chunk must be at least 1, got {chunk}")
     with evaluation_mode(model):
         seen, null = _collected(model, data, wanted, arms, chunk, seed)
-        add_gradients(model, data, wanted, own, chunk, seen)
+        add_gradients(model, data, wanted, own, chunk, loss, seen)
     add_weights(model, wanted, own, seen)
     return list(_rows(wanted, seen, null))
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from semfocus.model import Classifier
 from semfocus.notation import did_you_mean
 from semfocus.probes.catalog import QUANTITIES
+from semfocus.probes.gradient_norms import Loss
 from semfocus.probes.noise import embedding_of
 from semfocus.probes.projections import has_projections
 from semfocus.probes.quantity import Quantity
@@ -14,10 +15,14 @@ from semfocus.probes.sequences import attentions_of
 
 
 def wanted_quantities(
-    model: nn.Module, labels: Tensor | None, relevant: Tensor | None, names: Iterable[str] | None
+    model: nn.Module,
+    labels: Tensor | None,
+    relevant: Tensor | None,
+    names: Iterable[str] | None,
+    loss: Loss | None = None,
 ) -> list[Quantity]:
     """Those asked for, refused where something is missing; without names, all for which nothing is."""
-    lacking = _lacking(model, labels, relevant)
+    lacking = _lacking(model, labels, relevant, loss)
     if names is None:
         return [each for each in QUANTITIES.values() if each.needs not in lacking]
     chosen = list(dict.fromkeys(names))
@@ -33,12 +38,14 @@ def wanted_quantities(
     return [QUANTITIES[name] for name in chosen]
 
 
-def _lacking(model: nn.Module, labels: Tensor | None, relevant: Tensor | None) -> dict[str | None, str]:
+def _lacking(
+    model: nn.Module, labels: Tensor | None, relevant: Tensor | None, loss: Loss | None
+) -> dict[str | None, str]:
     """What is not there, and how to say so."""
     lacking: dict[str | None, str] = {}
     is_classifier = isinstance(model, Classifier)
-    if labels is None or not is_classifier:
-        lacking["labels"] = "labels=..., and a semfocus.model.Classifier"
+    if loss is None and (labels is None or not is_classifier):
+        lacking["labels"] = "labels=... and a semfocus.model.Classifier, or loss=..."
     if relevant is None:
         lacking["relevant"] = "relevant=..., the tokens that decide the label"
     if not is_classifier:

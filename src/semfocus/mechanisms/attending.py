@@ -1,12 +1,15 @@
-"""One attention call of a foreign model: scores it changes in its own way, weights it wants to see, listeners."""
+"""One attention call at a point: scores that its model changes in its own way, weights it wants to see, listeners."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms import AttentionPoint, Pattern, attention
 from semfocus.mechanisms.call import checked_call
+from semfocus.mechanisms.functional import attention
+from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.points import AttentionPoint
 from semfocus.mechanisms.reference import reference_attention
 
 
@@ -27,7 +30,7 @@ class Changes:
             scores = self.softcap * torch.tanh(scores / self.softcap)
         if self.bias is not None:
             scores = scores + self.bias
-        return scores * inverse_temperature
+        return scores if inverse_temperature == 1.0 else scores * inverse_temperature
 
 
 def attend_at(
@@ -38,20 +41,23 @@ def attend_at(
     value: Tensor,
     pattern: Pattern,
     *,
-    scale: float,
-    inverse_temperature: float,
-    mask: Tensor | None,
+    scale: float | None,
+    inverse_temperature: float = 1.0,
+    mask: Tensor | None = None,
     causal: bool = False,
     dropout: float = 0.0,
+    enable_gqa: bool = False,
+    generator: torch.Generator | None = None,
+    implementation: str = "auto",
     changes: Changes = Changes(),  # noqa: B008  (a frozen value)
     need_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Output, and the weights before dropout if they are needed.
 
     Changed scores, weights and listeners are served by the reference, with a matrix of all scores; every other
-    call by the fastest implementation. Fewer heads of keys than of queries are grouped.
+    call by the implementation that is asked for.
     """
-    grouped = key.shape[-3] != query.shape[-3]
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     if not (changes or need_weights or point.listeners):
         output = attention(
             query,
@@ -62,10 +68,12 @@ def attend_at(
             causal=causal,
             scale=scale * inverse_temperature,
             dropout=dropout,
-            enable_gqa=grouped,
+            enable_gqa=enable_gqa,
+            generator=generator,
+            implementation=implementation,
         )
         return output, None
-    call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, grouped, None)
+    call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, enable_gqa, generator)
     sink = None if changes.sink is None else changes.sink * inverse_temperature
     output, info = reference_attention(
         call, lambda scores: changes.of_scores(scores, inverse_temperature), sink
