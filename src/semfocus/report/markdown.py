@@ -64,7 +64,8 @@ def report_text(
         parts += _comparison(summary, plans, len(main) > 1)
     for why in why_sections(summaries, inks(arm_groups(summaries))):
         parts += _why(why)
-    parts += ["## Claims", _claims(summaries)]
+    if not summaries or any(not each.by_loss for each in summaries):
+        parts += ["## Claims", _claims(summaries)]
     troubled = [record for record in known if record.get("state") != "done"]
     if troubled:
         parts += ["## Runs that are not done", _troubled(troubled)]

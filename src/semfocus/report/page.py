@@ -114,6 +114,8 @@ def report_page(
             certainty=_certainty(main),
             targets=listed(sorted(targets)) if targets else "",
             has_text=any(each.by_loss for each in summaries),
+            # all claims are about tasks: to a page of nothing but language models they are noise
+            has_tasks=not summaries or any(not each.by_loss for each in summaries),
         )
     )
 
