@@ -104,11 +104,7 @@ def test_a_sliding_window_stays_closed_on_both_sides(name):
 
 @pytest.mark.parametrize(
     ("name", "pattern", "padded"),
-    [
-        *((name, each, padded) for name in DECODERS for each in (TopK(2), Banded(3)) for padded in (0, 3)),
-        ("gemma2", TopK(2), 0),
-        ("gpt_oss", TopK(2), 0),
-    ],
+    [(name, each, padded) for name in DECODERS for each in (TopK(2), Banded(3)) for padded in (0, 3)],
     ids=str,
 )
 def test_a_cache_generates_the_same_tokens(name, pattern, padded):
@@ -122,6 +118,18 @@ def test_a_cache_generates_the_same_tokens(name, pattern, padded):
     assert torch.equal(cached, model.generate(tokens(), use_cache=False, **options))
     restore(model)
     assert not torch.equal(cached, model.generate(tokens(), use_cache=True, **options))
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gpt_oss"])
+def test_a_cache_gives_the_same_logits(name):
+    model = build(name)
+    apply(model, TopK(2))
+    cache, steps = None, []
+    for place in range(9):
+        output = model(tokens()[:, place : place + 1], past_key_values=cache, use_cache=True)
+        cache = output.past_key_values
+        steps.append(output.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), logits(model, name), atol=1e-4, rtol=1e-4)
 
 
 def test_a_padded_sequence_generates_what_it_does_alone():
@@ -271,21 +279,23 @@ def test_a_failure_half_way_leaves_no_trace(earlier):
     assert [list(module._forward_pre_hooks.values()) for module in model.modules()] == hooks
 
 
-def test_the_choice_is_saved_with_the_model(tmp_path):
-    model = build("llama")
-    stock = logits(model, "llama")
+@pytest.mark.parametrize("name", ["llama", "bert", "t5"])
+def test_the_choice_is_saved_with_the_model(name, tmp_path):
+    model = build(name)
+    stock = logits(model, name)
     apply(model, layers={1: TopK(2)}, inverse_temperature=2.0)
-    switched = logits(model, "llama")
+    switched = logits(model, name)
     model.save_pretrained(tmp_path)
-    entry = {"patterns": [None, "top_k(2)"], "inverse_temperature": 2.0}
+    patterns = [None, "top_k(2)", *[None] * (4 if name == "t5" else 0)]
+    entry = {"patterns": patterns, "inverse_temperature": 2.0}
     assert json.loads((tmp_path / "config.json").read_text())["semfocus"] == entry
 
-    loaded = transformers.LlamaForCausalLM.from_pretrained(tmp_path).eval()
-    assert torch.equal(logits(loaded, "llama"), stock)
+    loaded = type(model).from_pretrained(tmp_path).eval()
+    assert torch.equal(logits(loaded, name), stock)
     assert [(each.layer, each.pattern) for each in apply(loaded)] == [(1, TopK(2))]
-    assert torch.equal(logits(loaded, "llama"), switched)
+    assert torch.equal(logits(loaded, name), switched)
     restore(loaded)
-    assert torch.equal(logits(loaded, "llama"), stock)
+    assert torch.equal(logits(loaded, name), stock)
 
 
 def test_a_config_that_remembers_another_model_is_refused():
@@ -333,7 +343,7 @@ def test_attention_weights_are_given_when_asked_for(name):
     stock.set_attn_implementation("eager")
     apply(model, TopK(2))
     asked, expected = (each(**inputs_of(name), output_attentions=True) for each in (model, stock))
-    fields = [field for field in expected if field.endswith("attentions")]
+    fields = [field for field in expected if field.endswith("attentions") and expected[field]]
     assert len(fields) == (3 if name == "t5" else 1)
     for field in fields:
         assert [each.shape for each in asked[field]] == [each.shape for each in expected[field]]

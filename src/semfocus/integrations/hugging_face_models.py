@@ -81,8 +81,8 @@ def switch_attentions(
         undo.modules.append(each.module)
         point.attach(each.module)
         each.module.register_forward_pre_hook(refuse_other_attention)
-    for config in undo.configs.configs:
-        config.ours._attn_implementation_internal = NAME
+    for each_config in undo.configs.configs:
+        each_config.ours._attn_implementation_internal = NAME
     config = getattr(model, "config", None)
     if hasattr(config, "_attn_implementation"):
         texts = [None if pattern is None else str(pattern) for pattern in patterns]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from semfocus.mechanisms.trace import attention_points
 from semfocus.model import Classifier, parameter_group
 
-_QUERY_KEY = {"q", "k", "query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "q_norm", "k_norm"}
+_QUERY_KEY = {"q", "k", "query", "key", "q_proj", "k_proj", "q_lin", "k_lin"}
 _VALUE_OUT = {"v", "o", "value", "out", "v_proj", "o_proj", "out_proj", "v_lin", "out_lin", "c_proj", "dense"}
 #: query, key and value after each other, and the dimension they follow each other in
 _JOINT = {"in_proj_weight": 0, "in_proj_bias": 0, "c_attn.weight": -1, "c_attn.bias": 0}
@@ -49,7 +49,7 @@ def parts_of(model: nn.Module) -> dict[str, list[Part]]:
         layer = _beside(name, [each for each, _ in attentions])
         found = _parts(name, holder, layer)
         inside = layer is not None and name.startswith(f"{attentions[layer][0]}.")
-        if inside and not found and parameter.dim() == 2:
+        if inside and not found and parameter.dim() == 2 and not isinstance(holder, nn.Embedding):
             is_told_apart = False
         parts[name] = found
     if not is_told_apart:
@@ -78,10 +78,10 @@ def _parts(name: str, holder: nn.Module, layer: int | None) -> list[Part]:
     if joint is not None:
         return [Part("query_key", layer, joint, 0, 1), Part("value_out", layer, joint, 2, 2)]
     if any("attention" in word.lower() or "attn" in word.lower() for word in words[:-1]):
-        leaf = words[-2]
-        if leaf in _QUERY_KEY:
+        leaves = {words[-2], words[-1].removesuffix("_weight")}  # q_proj.weight, or q_proj_weight
+        if leaves & _QUERY_KEY:
             return [Part("query_key", layer)]
-        return [Part("value_out", layer)] if leaf in _VALUE_OUT else []
+        return [Part("value_out", layer)] if leaves & _VALUE_OUT else []
     return [Part("mlp", layer)]
 
 
