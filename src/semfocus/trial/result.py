@@ -11,7 +11,7 @@ from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
 from semfocus.trial.curve import Curve
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.settings import TrialSettings
-from semfocus.trial.verdict import Verdict, judge
+from semfocus.trial.verdict import Verdict, can_show, judge
 from semfocus.trial.wording import sentence, time_sentence, too_few
 
 Record = dict[str, Any]
@@ -67,7 +67,13 @@ class TrialResult:
         if SHARPER_FULL not in self.arms:
             return {}
         return {
-            arm: judge(self.curves[SHARPER_FULL], self.curves[arm], name_of(arm), self.num_patterns)
+            arm: judge(
+                self.curves[SHARPER_FULL],
+                self.curves[arm],
+                name_of(arm),
+                self.num_patterns,
+                "sharper full attention",
+            )
             for arm in self.arms
             if arm not in (FULL, SHARPER_FULL)
         }
@@ -78,8 +84,18 @@ class TrialResult:
         return any(curve.learned for curve in self.curves[FULL].values())
 
     def final_loss(self, arm: Arm) -> float | None:
+        """The lowest held-out loss up to the end, on average over seeds."""
         finals = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
         return fmean(finals) if finals else None
+
+    def last_loss(self, arm: Arm) -> float | None:
+        """The held-out loss at the end: above the lowest where runs overfit."""
+        lasts = [curve.smooth[-1] for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(lasts) if lasts else None
+
+    def rose(self, arm: Arm) -> bool:
+        """Whether a run ended well above its lowest loss."""
+        return any(curve.rose for curve in self.curves[arm].values() if not curve.diverged)
 
     def num_diverged(self, arm: Arm) -> int:
         return sum(record["state"] == "diverged" for record in self.records[arm].values())
@@ -110,16 +126,13 @@ class TrialResult:
             else ["Full attention learned nothing in these steps: train longer, or at another rate."]
         )
         first = next(iter(self.verdicts.values()))
-        if first.finding == "too few seeds":
+        if not can_show(first.num_seeds, self.num_patterns):
             found.append(too_few(first.num_seeds, self.num_patterns))
-        for arm, verdict in self.verdicts.items():
-            found.append(_begin(sentence(verdict)) + " " + time_sentence(verdict))
-            gone = self.num_diverged(arm)
-            if gone:
-                found.append(f"{gone} of {len(self.records[arm])} runs of {name_of(arm)} diverged.")
+        for verdict in self.verdicts.values():
+            found.append(f"{_begin(sentence(verdict))} {time_sentence(verdict)}".rstrip())
         for arm, verdict in self.against_sharper.items():
-            if verdict.finding in ("faster", "slower"):
-                found.append(_against(arm, verdict))
+            if verdict.claims_a_difference:
+                found.append(f"Against sharper full attention: {sentence(verdict)}")
             elif self.verdicts[arm].finding == "faster" and self.verdicts[SHARPER_FULL].finding == "faster":
                 found.append(
                     f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
@@ -140,6 +153,7 @@ class TrialResult:
                     "arm": name_of(arm),
                     "learning_rate": self.rates[arm] * arm.learning_rate_scale,
                     "final_loss": self.final_loss(arm),
+                    "last_loss": self.last_loss(arm),
                     "diverged": self.num_diverged(arm),
                     "seconds_per_step": self.seconds_per_step(arm),
                     "inside": {name: self.inside(arm, name) for name in QUANTITIES},
@@ -157,14 +171,6 @@ def name_of(arm: Arm) -> str:
     if arm == SHARPER_FULL:
         return f"sharper full attention (inverse temperature {arm.inverse_temperature:g})"
     return arm.label
-
-
-def _against(arm: Arm, verdict: Verdict) -> str:
-    steps = verdict.steps
-    return (
-        f"Against sharper full attention, {name_of(arm)} took {steps.value:.2f} [{steps.low:.2f}, {steps.high:.2f}] "
-        "of the steps for the same loss."
-    )
 
 
 def _begin(text: str) -> str:
