@@ -161,14 +161,24 @@ def lines(repeats: int) -> Iterator[tuple[str, float]]:
     for world in WORLDS:
         shares = [wrong(world, num, repeats) for num in NUM_SEEDS]
         yield f"| {world.name} | " + " | ".join(f"{100 * each:.1f}" for each in shares) + " |", max(shares)
-    yield "\n| 1.5 times as fast: found (claimed) | steps | " + " | ".join(f"{num} seeds" for num in NUM_SEEDS) + " |", 0.0
+    yield (
+        "\n| 1.5 times as fast: found (claimed) | steps | "
+        + " | ".join(f"{num} seeds" for num in NUM_SEEDS)
+        + " |",
+        0.0,
+    )
     yield "|---" * (2 + len(NUM_SEEDS)) + "|", 0.0
     for world in WORLDS:
         if not world.diverging:
             found = [seen(world, num, repeats // 4) for num in NUM_SEEDS]
             cells = [f"{100 * each.seen:.0f} ({100 * each.claimed:.0f})" for each in found]
             yield f"| {world.name} | {found[-1].ratio:.2f} | " + " | ".join(cells) + " |", 0.0
-    yield "\n| called faster, better or no different, though it | " + " | ".join(f"{num} seeds" for num in NUM_SEEDS) + " |", 0.0
+    yield (
+        "\n| called faster, better or no different, though it | "
+        + " | ".join(f"{num} seeds" for num in NUM_SEEDS)
+        + " |",
+        0.0,
+    )
     yield "|---" * (1 + len(NUM_SEEDS)) + "|", 0.0
     for effect in WORSE:
         shares = [missed(effect, num, repeats // 10) for num in NUM_SEEDS]
@@ -179,7 +189,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=2000, help="simulated trials a cell of the first table; a quarter and a tenth in the others")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=2000,
+        help="simulated trials a cell of the first table; a quarter and a tenth in the others",
+    )
     worst = 0.0
     for line, share in lines(parser.parse_args(arguments).repeats):
         worst = max(worst, share)

@@ -25,7 +25,7 @@ def print_result(result: TrialResult) -> None:
         table.add_row(*map(escape, _cells(result, arm)))
     console.print(table)
     typer.echo(
-        "loss: held-out, the lowest (and the last, if that is higher); ms: of a step; steps, seconds: to the same loss,\n"
+        "loss: held-out, at the end (the lowest, if it rose again); ms: of a step; steps, seconds: to the same loss,\n"
         "as a share of full attention's [95 %]; keys, dispersion: effective keys and spread of the kept scores of a query,\n"
         "in the trained models\n"
     )
@@ -47,7 +47,7 @@ def _cells(result: TrialResult, arm: Arm) -> list[str]:
     return [
         arm.label,
         short(result.final_loss(arm))
-        + (f"\n({short(result.last_loss(arm))} at the end)" if result.rose(arm) else "")
+        + (f"\n({short(result.lowest_loss(arm))} lowest)" if result.rose(arm) else "")
         + (f"\n({gone} diverged)" if gone else ""),
         f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         short(None if pace is None else 1000 * pace),

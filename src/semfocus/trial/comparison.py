@@ -8,12 +8,16 @@ from semfocus.trial.curve import Curve
 
 @dataclass(frozen=True)
 class Ended:
-    """Where a run was in the end, or when it diverged; losses averaged over looks as in a curve."""
+    """Where a run was in the end, or when it diverged."""
 
+    #: of losses averaged over looks, as runs are compared
     lowest: float
+    #: the last of these
+    late: float
+    #: the last look itself, as a reader sees it in tables
     last: float
     diverged: bool = False
-    #: whether the last loss is well above the lowest
+    #: whether the loss ended well above its lowest
     rose: bool = False
 
 
@@ -49,13 +53,15 @@ class PairedRatio:
 
     @property
     def higher(self) -> float:
-        """How much higher the arm ended, in its lowest or its last loss: whichever differs more. To diverge is infinitely high.
+        """How much higher the arm ended, in its lowest or its late loss: whichever differs more. To diverge is infinitely high.
 
         Exchanging the runs turns the sign and nothing else.
         """
+        if self.full.diverged and self.arm.diverged:
+            return 0.0
         if self.diverged:
-            return math.inf * (self.arm.diverged - self.full.diverged) if self.full.diverged != self.arm.diverged else 0.0
-        return max(self.arm.lowest - self.full.lowest, self.arm.last - self.full.last, key=abs)
+            return math.inf if self.arm.diverged else -math.inf
+        return max(self.arm.lowest - self.full.lowest, self.arm.late - self.full.late, key=abs)
 
 
 def paired_ratio(seed: int, full: Curve, arm: Curve) -> PairedRatio:
@@ -75,4 +81,4 @@ def paired_ratio(seed: int, full: Curve, arm: Curve) -> PairedRatio:
 
 
 def _ended(curve: Curve) -> Ended:
-    return Ended(curve.best_so_far[-1], curve.smooth[-1], curve.diverged, curve.rose)
+    return Ended(curve.best_so_far[-1], curve.smooth[-1], curve.losses[-1], curve.diverged, curve.rose)

@@ -52,6 +52,12 @@ class Curve:
         return self.smooth[-1] - lowest > (self.best_so_far[0] - lowest) / 50
 
     @property
+    def is_falling(self) -> bool:
+        """Whether the loss still fell at the end: in the last fifth by more than a tenth of the whole fall."""
+        late = self.smooth[-1 - max(1, len(self.smooth) // 5)] - self.smooth[-1]
+        return late > (self.smooth[0] - self.smooth[-1]) / 10 > 0
+
+    @property
     def learned(self) -> bool:
         """Whether the loss ever fell."""
         return self.best_so_far[-1] < self.best_so_far[0]

@@ -11,7 +11,8 @@ from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
 from semfocus.trial.curve import Curve
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.settings import TrialSettings
-from semfocus.trial.verdict import Verdict, can_show, judge
+from semfocus.trial.strictness import can_show
+from semfocus.trial.verdict import Verdict, judge
 from semfocus.trial.wording import sentence, time_sentence, too_few
 
 Record = dict[str, Any]
@@ -39,6 +40,8 @@ class TrialResult:
     settings: TrialSettings
     rates: Mapping[Arm, float]
     records: Mapping[Arm, Mapping[int, Record]]
+    #: the loss of a model that knows frequencies alone; None if the loss is of another kind
+    guess_loss: float | None = None
 
     @cached_property
     def curves(self) -> dict[Arm, dict[int, Curve]]:
@@ -78,20 +81,15 @@ class TrialResult:
             if arm not in (FULL, SHARPER_FULL)
         }
 
-    @property
-    def learned(self) -> bool:
-        """Whether full attention learned anything that could be compared."""
-        return any(curve.learned for curve in self.curves[FULL].values())
-
     def final_loss(self, arm: Arm) -> float | None:
-        """The lowest held-out loss up to the end, on average over seeds."""
-        finals = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
-        return fmean(finals) if finals else None
-
-    def last_loss(self, arm: Arm) -> float | None:
-        """The held-out loss at the end: above the lowest where runs overfit."""
-        lasts = [curve.smooth[-1] for curve in self.curves[arm].values() if not curve.diverged]
+        """The held-out loss at the last look, on average over seeds: above the lowest where runs overfit."""
+        lasts = [curve.losses[-1] for curve in self.curves[arm].values() if not curve.diverged]
         return fmean(lasts) if lasts else None
+
+    def lowest_loss(self, arm: Arm) -> float | None:
+        """The lowest held-out loss, averaged over looks as runs are compared, on average over seeds."""
+        lowest = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(lowest) if lowest else None
 
     def rose(self, arm: Arm) -> bool:
         """Whether a run ended well above its lowest loss."""
@@ -120,11 +118,7 @@ class TrialResult:
 
     def sentences(self) -> list[str]:
         """The verdict in words, the most important first."""
-        found = (
-            []
-            if self.learned
-            else ["Full attention learned nothing in these steps: train longer, or at another rate."]
-        )
+        found = self._warnings()
         first = next(iter(self.verdicts.values()))
         if not can_show(first.num_seeds, self.num_patterns):
             found.append(too_few(first.num_seeds, self.num_patterns))
@@ -139,12 +133,34 @@ class TrialResult:
                 )
         return found
 
+    def _warnings(self) -> list[str]:
+        """What makes any verdict worth little, before it."""
+        lasted = {
+            arm: [each for each in runs.values() if not each.diverged] for arm, runs in self.curves.items()
+        }
+        every = [curve for runs in lasted.values() for curve in runs]
+        guess, found = self.guess_loss, []
+        if lasted[FULL] and not any(curve.learned for curve in lasted[FULL]):
+            found.append("Full attention learned nothing in these steps: train longer, or at another rate.")
+        elif every and guess is not None and min(curve.final for curve in every) >= guess:
+            what = "labels" if self.kind == "classification" else "single tokens"
+            found.append(
+                f"No run got below {guess:.3g}, the held-out loss of a model that knows only how frequent {what} are: "
+                "nothing was learned that counts, and what follows compares the way there."
+            )
+        if 2 * sum(curve.is_falling for curve in lasted[FULL]) > len(lasted[FULL]):
+            found.append(
+                f"The loss of full attention still fell when the runs ended: this is about the first {self.settings.steps} steps."
+            )
+        return found
+
     def as_plain(self) -> dict[str, Any]:
         """For scripts."""
         return {
             "model": self.model,
             "kind": self.kind,
             "data": self.data,
+            "guess_loss": self.guess_loss,
             "settings": self.settings.model_dump(mode="json"),
             "sentences": self.sentences(),
             "verdicts": [asdict(verdict) for verdict in self.verdicts.values()],
@@ -153,7 +169,7 @@ class TrialResult:
                     "arm": name_of(arm),
                     "learning_rate": self.rates[arm] * arm.learning_rate_scale,
                     "final_loss": self.final_loss(arm),
-                    "last_loss": self.last_loss(arm),
+                    "lowest_loss": self.lowest_loss(arm),
                     "diverged": self.num_diverged(arm),
                     "seconds_per_step": self.seconds_per_step(arm),
                     "inside": {name: self.inside(arm, name) for name in QUANTITIES},

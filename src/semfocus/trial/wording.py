@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from semfocus.studies.statistics import smallest_p
-from semfocus.trial.verdict import Ratio, Verdict, seeds_needed
+from semfocus.trial.strictness import seeds_needed
+from semfocus.trial.verdict import Ratio, Verdict
 
 
 def too_few(num_seeds: int, num_arms: int = 1) -> str:
@@ -79,7 +80,9 @@ def _diverged(verdict: Verdict) -> str:
     of_arm = sum(pair.arm.diverged for pair in verdict.pairs)
     of_full = sum(pair.full.diverged for pair in verdict.pairs)
     if of_arm == of_full == num:
-        return f"{arm} and {full} both diverged in {num} of {num} seeds: there is nothing to compare. {_ADVICE}"
+        return (
+            f"{arm} and {full} both diverged in {num} of {num} seeds: there is nothing to compare. {_ADVICE}"
+        )
     first, second = (arm, full) if of_arm >= of_full else (full, arm)
     most, fewest = max(of_arm, of_full), min(of_arm, of_full)
     counted = f"{first} diverged in {most} of {num} seeds, {second} in {fewest or 'none'}"
@@ -115,11 +118,11 @@ def _final(verdict: Verdict) -> str:
 def _ends(verdict: Verdict) -> str:
     """Mean losses of arm and full attention over the seeds in which neither diverged."""
     pairs = [pair for pair in verdict.pairs if not pair.diverged]
-    lowest = f"{_mean(pair.arm.lowest for pair in pairs)} against {_mean(pair.full.lowest for pair in pairs)}"
-    if not any(pair.full.rose or pair.arm.rose for pair in pairs):
-        return f"final loss {lowest} on average"
     last = f"{_mean(pair.arm.last for pair in pairs)} against {_mean(pair.full.last for pair in pairs)}"
-    return f"lowest loss {lowest}, last {last} on average"
+    if not any(pair.full.rose or pair.arm.rose for pair in pairs):
+        return f"final loss {last} on average"
+    lowest = f"{_mean(pair.arm.lowest for pair in pairs)} against {_mean(pair.full.lowest for pair in pairs)}"
+    return f"lowest loss {lowest}, final {last} on average"
 
 
 def _mean(losses: Iterable[float]) -> str:
