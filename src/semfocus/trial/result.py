@@ -131,6 +131,11 @@ class TrialResult:
                 found.append(
                     f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
                 )
+        full = [curve for curve in self.curves[FULL].values() if not curve.diverged]
+        if 2 * sum(curve.is_falling for curve in full) > len(full):
+            found.append(
+                f"The loss of full attention still fell when the runs ended: this is about the first {self.settings.steps} steps."
+            )
         return found
 
     def _warnings(self) -> list[str]:
@@ -147,10 +152,6 @@ class TrialResult:
             found.append(
                 f"No run got below {guess:.3g}, the held-out loss of a model that knows only how frequent {what} are: "
                 "nothing was learned that counts, and what follows compares the way there."
-            )
-        if 2 * sum(curve.is_falling for curve in lasted[FULL]) > len(lasted[FULL]):
-            found.append(
-                f"The loss of full attention still fell when the runs ended: this is about the first {self.settings.steps} steps."
             )
         return found
 
