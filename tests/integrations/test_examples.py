@@ -35,9 +35,19 @@ def test_the_script_runs_and_prints_what_the_page_shows(name):
     )
     assert result.returncode == 0, result.stderr
     shown = re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1)
-    # Numbers with a decimal point, and generated tokens, may differ between machines.
-    numbers = re.compile(r"\d+\.\d+|\[[\d, ]+\]")
-    assert numbers.sub("#", result.stdout).strip() == numbers.sub("#", shown).strip()
+    assert comparable(name, result.stdout) == comparable(name, shown)
+
+
+def comparable(name, text):
+    """Numbers with a decimal point, and generated tokens, may differ between machines; so may the words of a verdict."""
+    lines = re.sub(r"\d+\.\d+|\[[\d, ]+\]", "#", text).strip().splitlines()
+    if name == "trial":
+        tables = [line for line in lines if not line.endswith(".")]
+        assert len(tables) == 4  # the data, and a line for each arm
+        verdicts = " ".join(line.lower() for line in lines if line.endswith("."))
+        assert all(arm in verdicts for arm in ("top_k(3)", "sharper full attention"))
+        return tables
+    return lines
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,7 @@
 """Trials of a tiny model: the same seeds for every arm, resuming, what is refused, and the page."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -11,10 +12,18 @@ import torch
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
-from semfocus.trial import Arm, TrialSettings, run_trial
+from semfocus.mechanisms import parse_pattern
+from semfocus.report.trial_page import trial_page
+from semfocus.trial import Arm, TrialResult, TrialSettings, run_trial
 from semfocus.trial.arm import FULL, SHARPER_FULL
+from semfocus.trial.batch import Batch, TrialData
+from semfocus.trial.data import read_data
+from semfocus.trial.encoding import Vocabulary
+from semfocus.trial.file_subject import FileSubject
+from semfocus.trial.subject import refuse_data, refuse_future
 from semfocus.trial.watcher import TrialWatcher
-from tests.trial.tiny import write
+from tests.trial.plain import held_out_losses
+from tests.trial.tiny import MODEL, write
 
 SETTINGS = TrialSettings(steps=8, batch_size=8, looks=4, warmup_steps=2, held_out=16, learning_rate=3e-3)
 
@@ -139,8 +148,65 @@ def test_a_run_that_diverges_is_a_result(tmp_path):
     result = trial(tmp_path, arms=[Arm(learning_rate_scale=1e30)])
     (arm,) = result.verdicts
     assert result.num_diverged(arm) == 2
-    assert any("2 of 2 runs" in sentence for sentence in result.sentences())
+    assert any("diverged in 2 of 2 seeds, full attention in none" in each for each in result.sentences())
+    assert result.verdicts[arm].finding == "diverged"
     assert not any(pair.reached for pair in result.verdicts[arm].pairs)
+    assert ">diverged<" in trial_page(result)
+
+
+def test_full_attention_is_trained_as_anybody_would(tmp_path):
+    settings = TrialSettings(steps=4, batch_size=16, looks=4, warmup_steps=2, held_out=16)
+    result = trial(tmp_path, seeds=1, settings=settings)
+    subject = FileSubject(tmp_path / "tiny.py")
+    data = read_data(tmp_path / "data.csv", subject.vocabulary)
+
+    def loss(model, batch):
+        return torch.nn.functional.cross_entropy(model(batch.tokens, padding=batch.real), batch.labels)
+
+    with torch.random.fork_rng():
+        expected = held_out_losses(
+            subject.module.model, loss, data.train, data.held_out.rows(slice(0, 16)), settings
+        )
+    assert losses(result)["full", 0] == pytest.approx(expected, rel=1e-5)
+    assert len(set(expected)) == 5
+
+
+def made_up(losses, guess, kind="classification"):
+    """A trial of two seeds whose runs all have these losses."""
+    curve = {"step": SETTINGS.looked_at(), "held_out_loss": losses, "train_loss": [None, *losses[1:]]}
+    record = {"run": "r", "state": "done", "reason": None, "curve": curve, "inside": [], "attempts": 1}
+    record["seconds_per_step"] = 0.01
+    arms = (FULL, Arm(parse_pattern("top_k(3)")))
+    records = {arm: dict.fromkeys(range(2), record) for arm in arms}
+    rates = dict.fromkeys(arms, 1e-3)
+    return TrialResult("m", kind, "d", arms, 1, SETTINGS, rates, records, guess)
+
+
+def test_what_makes_a_verdict_worth_little_comes_first():
+    guessing = made_up([0.9, 0.75, 0.71, 0.71, 0.71], 0.693)
+    assert guessing.sentences()[0].startswith(
+        "No run got below 0.693, the held-out loss of a model that knows"
+    )
+    assert not made_up([0.9, 0.6, 0.6, 0.6, 0.6], 0.693)._warnings()
+    assert not made_up([0.9, 0.75, 0.71, 0.71, 0.71], None)._warnings()
+    falling = made_up([4.0, 3.0, 2.0, 1.0, 0.5], 3.0).sentences()
+    assert "still fell when the runs ended: this is about the first 8 steps" in falling[-1]
+    assert "learned nothing" in made_up([0.7, 0.8, 0.8, 0.8, 0.8], 0.693).sentences()[0]
+
+
+def test_the_final_loss_is_the_last_and_the_lowest_is_said_where_it_rose():
+    result = made_up([4.0, 1.0, 1.0, 1.0, 3.0], None)
+    assert result.final_loss(FULL) == 3.0
+    assert result.lowest_loss(FULL) == 1.0
+    assert "lowest 1" in trial_page(result)
+    assert "lowest 1" not in trial_page(made_up([4.0, 2.0, 1.0, 1.0, 1.0], None))
+
+
+def test_the_loss_of_a_guess():
+    labels = torch.tensor([0, 0, 0, 1, 1, 1, 1])  # with one more of each: 4 and 5 of 9
+    rows = Batch(torch.zeros(7, 3, dtype=torch.long), None, labels)
+    data = TrialData("classification", rows, rows.rows(slice(0, 4)), ("a", "b"), "", "")
+    assert data.guess_loss == pytest.approx(-(3 * math.log(4 / 9) + math.log(5 / 9)) / 4)
 
 
 def command(*arguments):
@@ -165,36 +231,122 @@ def test_the_command_and_its_page(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "message", "end"),
     [
-        ({"model": "nowhere"}, "there is no model at"),
-        ({"data": "nowhere.csv"}, "no such data file"),
-        ({"data": "no_label.csv"}, "no label column"),
-        ({"data": "long.csv"}, "line 2: 30 tokens, but the model allows 24 positions: say --context 24"),
-        ({"data": "one.csv"}, "at least 2 different labels"),
-        ({"patterns": "top_k(11)"}, "no sequence is longer than 11"),
-        ({"patterns": "full"}, "at least one pattern"),
-        ({"patterns": "top_q(3)"}, "top_q"),
-        ({"model": "no_model.py"}, "defines no function model()"),
-        ({"model": "broken.py"}, "line 3"),
+        ({"model": "nowhere"}, "there is no model at", ""),
+        ({"data": "nowhere.csv"}, "no such data file", ""),
+        ({"data": "no_label.csv"}, "no label column", ""),
+        ({"data": "long.csv"}, "line 2: 30 tokens, but the model allows 24 positions: say --context 24", ""),
+        ({"data": "one.csv"}, "at least 2 different labels", ""),
+        ({"patterns": "top_k(11)"}, "no sequence is longer than 11", ""),
+        ({"patterns": "full"}, "at least one pattern", ""),
+        ({"patterns": "top_q(3)"}, "top_q", ""),
+        ({"model": "no_model.py"}, "defines no function model()", ""),
+        ({"model": "broken.py"}, "line 3", ""),
+        ({"context": "-3"}, "--context must be 2 tokens or more, got -3", ""),
+        ({"context": "0"}, "--context must be 2 tokens or more, got 0", ""),
+        ({"data": "split.csv"}, "line 3: split must be train or held_out, got 'dev'", ""),
+        ({"data": "half_split.csv"}, "line 3: no split, although other rows have one", ""),
+        ({"data": "measured.csv"}, "30 different labels in 30 rows", ""),
+        ({"patterns": "banded(3)+G1"}, "the last positions are global, but rows differ in length", ""),
+        ({"model": "own_loss.py"}, "AttributeError: 'Batch' object has no attribute 'label' (", "line 26)"),
+        ({"model": "small.py"}, "ids up to 2): IndexError: index out of range in self", ""),
     ],
 )
-def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, change, message):
+def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, change, message, end):
     model, data = write(tmp_path)
     (tmp_path / "no_label.csv").write_text("sequence\na b\n")
     (tmp_path / "long.csv").write_text("sequence,label\n" + "a " * 30 + ",x\nb,y\n")
     (tmp_path / "one.csv").write_text("sequence,label\na b,x\nb,x\n")
+    splits = "sequence,label,split\na b,x,train\na a,y,{}\nb a,x,held_out\n"
+    (tmp_path / "split.csv").write_text(splits.format("dev"))
+    (tmp_path / "half_split.csv").write_text(splits.format(""))
+    (tmp_path / "measured.csv").write_text(
+        "sequence,label\n" + "".join(f"a b,{each / 7}\n" for each in range(30))
+    )
+    own = MODEL + "\n\ndef loss(model, batch):\n    return batch.label.sum()\n"
+    (tmp_path / "own_loss.py").write_text(own)
+    (tmp_path / "small.py").write_text(
+        MODEL.replace("vocab_size, ", "_, ").replace("Embedding(8", "Embedding(2")
+    )
     (tmp_path / "no_model.py").write_text("x = 1\n")
     (tmp_path / "broken.py").write_text("def model():\n    x = 1\n    return x / 0\n")
     chosen = {"model": model.name, "data": data.name, "patterns": "top_k(3)"} | change
     said = command(
         tmp_path / chosen["model"], "--data", tmp_path / chosen["data"], "--patterns", chosen["patterns"],
-        "-o", tmp_path / "o", *SMALL,
+        "-o", tmp_path / "o", *SMALL, *(["--context", chosen["context"]] if "context" in chosen else []),
     )  # fmt: skip
     assert said.exit_code == 2
     assert message in said.stderr
+    assert said.stderr.endswith(end + "\n")
     assert said.stderr.count("\n") == 1
     assert not (tmp_path / "o").exists()
+
+
+def test_what_is_said_of_rows_that_were_cut(tmp_path):
+    (tmp_path / "rows.csv").write_text("sequence,label\n" + "a b c d,x\na b,y\n" * 5)
+    data = read_data(tmp_path / "rows.csv", Vocabulary(), 3)
+    assert data.longest == 3
+    assert data.description.startswith("10 rows, 5 of them cut, of up to 3 tokens")
+
+
+def test_a_folder_of_texts_is_one_text(tmp_path):
+    (tmp_path / "texts").mkdir()
+    for name in "ab":
+        (tmp_path / "texts" / f"{name}.txt").write_text(name * 40)
+    data = read_data(tmp_path / "texts", Vocabulary(), 4)
+    assert data.kind == "text"
+    assert data.train.tokens[0].tolist() == [ord("a")] * 4
+    assert data.held_out.tokens[-1, 0] == ord("b")
+
+
+CAUSAL = """
+import torch
+from torch import nn
+
+vocab_size = 256
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(256, 8)
+        layer = nn.TransformerEncoderLayer(8, 1, 16, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.readout = nn.Linear(8, 256)
+
+    def forward(self, tokens{argument}):
+        mask = torch.ones(tokens.shape[1], tokens.shape[1]).triu(1).bool() if {causal} else None
+        return self.readout(self.encoder(self.embedding(tokens), mask=mask))
+
+
+def model():
+    return Net()
+"""
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_model_that_sees_later_tokens_is_found_out_whatever_the_text(tmp_path, causal):
+    (tmp_path / "net.py").write_text(CAUSAL.format(argument="", causal=causal))
+    (tmp_path / "text.txt").write_text("=" * 400)  # the same token everywhere
+    subject = FileSubject(tmp_path / "net.py")
+    data = read_data(tmp_path / "text.txt", subject.vocabulary, 16)
+    if causal:
+        refuse_future(subject, subject.build(0), data.train)
+    else:
+        with pytest.raises(ValueError, match="sees later tokens"):
+            refuse_future(subject, subject.build(0), data.train)
+
+
+def test_a_loss_of_ones_own_may_call_the_model_as_it_likes(tmp_path):
+    loss = "\n\ndef loss(model, batch):\n    return model(batch.tokens, None).mean()\n"
+    (tmp_path / "net.py").write_text(CAUSAL.format(argument=", real", causal=True) + loss)
+    (tmp_path / "text.txt").write_text("abcdefgh" * 50)
+    subject = FileSubject(tmp_path / "net.py")
+    data = read_data(tmp_path / "text.txt", subject.vocabulary, 16)
+    refuse_data(subject, subject.build(0), data.train)
+    refuse_future(subject, subject.build(0), data.train)
+    assert not subject.is_cross_entropy
 
 
 def test_without_transformers_the_error_names_the_extra(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ def trial(
     seeds: Annotated[
         int | None,
         typer.Option(
-            help="Runs of each arm (default: the fewest that can show a difference, 6 for one pattern).",
+            help="Runs of each arm (default: the fewest that can show a difference, 6 for one pattern), at most 20.",
             show_default=False,
         ),
     ] = None,
@@ -42,11 +42,14 @@ def trial(
     batch_size: Annotated[int, typer.Option(help="Sequences a step.")] = 16,
     learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
     warmup_steps: Annotated[int, typer.Option(help="Steps over which the rate rises from 0.")] = 20,
-    looks: Annotated[int, typer.Option(help="How often the held-out loss is measured.")] = 25,
+    looks: Annotated[int, typer.Option(help="How often the held-out loss is measured: 4 or more.")] = 25,
     held_out: Annotated[int, typer.Option(help="The most held-out sequences of a look.")] = 128,
     context: Annotated[
         int | None,
-        typer.Option(help="Tokens of a window of text; longer rows are cut to it.", show_default=False),
+        typer.Option(
+            help="Tokens of a window of text, 2 or more (default 128, or as many as the model allows); longer rows are cut to it.",
+            show_default=False,
+        ),
     ] = None,
     continued: Annotated[
         bool,
@@ -83,7 +86,7 @@ def trial(
         batch_size=batch_size,
         learning_rate=learning_rate,
         warmup_steps=warmup_steps,
-        looks=min(looks, steps),
+        looks=min(looks, max(4, steps)),
         held_out=held_out,
     )
     with watching(quiet) as watcher:
@@ -101,9 +104,16 @@ def trial(
             threads=threads,
             watcher=watcher,
         )
-    page = write_trial_page(result, output / "report.html", shlex.join(["semfocus", *sys.argv[1:]]))
+    page = write_trial_page(result, output / "report.html", _command())
     if as_json:
         print_json(result.as_plain() | {"report": str(page)})
     else:
         print_result(result)
         typer.echo(f"Report: {page}")
+
+
+def _command() -> str:
+    """What was typed, less what does not concern the page."""
+    return shlex.join(
+        ["semfocus", *(each for each in sys.argv[1:] if each not in ("--json", "--quiet", "-q"))]
+    )

@@ -25,8 +25,9 @@ def print_result(result: TrialResult) -> None:
         table.add_row(*map(escape, _cells(result, arm)))
     console.print(table)
     typer.echo(
-        "loss: held-out, at the end; ms: of a step; steps, seconds: to the same loss, as a share of full attention's\n"
-        "[95 %]; keys, dispersion: effective keys and spread of the kept scores of a query, in the trained models\n"
+        "loss: held-out, at the end (the lowest, if it rose again); ms: of a step; steps, seconds: to the same loss,\n"
+        "as a share of full attention's [95 %]; keys, dispersion: effective keys and spread of the kept scores of a query,\n"
+        "in the trained models\n"
     )
     for sentence in result.sentences():
         typer.echo(sentence)
@@ -45,7 +46,9 @@ def _cells(result: TrialResult, arm: Arm) -> list[str]:
     gone, pace = result.num_diverged(arm), result.seconds_per_step(arm)
     return [
         arm.label,
-        short(result.final_loss(arm)) + (f" ({gone} diverged)" if gone else ""),
+        short(result.final_loss(arm))
+        + (f"\n({short(result.lowest_loss(arm))} lowest)" if result.rose(arm) else "")
+        + (f"\n({gone} diverged)" if gone else ""),
         f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         short(None if pace is None else 1000 * pace),
         *ratios,

@@ -9,6 +9,7 @@ from semfocus.report.scales import Logarithmic
 from semfocus.report.svg import Drawing
 from semfocus.report.texts import shortened
 from semfocus.report.value_axis import tick_text
+from semfocus.trial.comparison import PairedRatio
 from semfocus.trial.verdict import Verdict
 from semfocus.trial.wording import interval
 
@@ -39,28 +40,31 @@ def ratio_figure(verdicts: Mapping[str, Verdict], inks: Mapping[str, Ink]) -> Ma
             low, high = verdict.steps.low, verdict.steps.high
             if low is not None and high is not None:
                 drawing.add("line", css_class="interval", x1=axis(low), x2=axis(high), y1=y, y2=y)
-            for pair in verdict.pairs:
-                css_class = "dot open" if pair.bound else "dot"
+            for pair in _compared(verdict):
                 drawing.add(
                     "circle",
-                    css_class=css_class,
+                    css_class="dot",
                     cx=axis(pair.ratio),
                     cy=y + 9,
                     r=3.0,
                     tip=f"seed {pair.seed}: {pair.ratio:.2f}",
                 )
-            x = axis(verdict.steps.value)
-            drawing.add("rect", css_class="estimate", x=x - 4, y=y - 4, width=8.0, height=8.0)
-            drawing.add(
-                "text", interval(verdict.steps), css_class="row-value", x=WIDTH, y=y + 4, text_anchor="end"
-            )
+            if _compared(verdict):
+                x = axis(verdict.steps.value)
+                drawing.add("rect", css_class="estimate", x=x - 4, y=y - 4, width=8.0, height=8.0)
+            shown = interval(verdict.steps) if _compared(verdict) else "diverged"
+            drawing.add("text", shown, css_class="row-value", x=WIDTH, y=y + 4, text_anchor="end")
     return drawing.markup()
+
+
+def _compared(verdict: Verdict) -> list[PairedRatio]:
+    return [pair for pair in verdict.pairs if not pair.diverged]
 
 
 def _axis(verdicts: list[Verdict]) -> Logarithmic:
     values = [1.0]
     for verdict in verdicts:
-        values += [pair.ratio for pair in verdict.pairs]
+        values += [pair.ratio for pair in _compared(verdict)]
         values += [each for each in (verdict.steps.low, verdict.steps.high) if each is not None]
     low, high = min(*values, 0.8), max(*values, 1.25)
     return Logarithmic(low / 1.08, high * 1.08, _LEFT, WIDTH - _RIGHT)

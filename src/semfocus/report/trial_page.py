@@ -85,6 +85,7 @@ def _cells(result: TrialResult, arm: Arm) -> dict[str, Any]:
     return {
         "label": arm.label,
         "final": short(result.final_loss(arm)),
+        "lowest": short(result.lowest_loss(arm)) if result.rose(arm) else "",
         "rate": f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         "pace": "-" if pace is None else f"{1000 * pace:.3g} ms",
         "steps": "1" if verdict is None else interval(verdict.steps),
@@ -104,9 +105,9 @@ def _curves(result: TrialResult, column: str, title: str, chosen: dict[str, Ink]
     axis = Linear(min(values) - room, max(values) + room, HEIGHT - BOTTOM, TOP)
     panel = Panel(title, "curves", last_epoch=grid[-1], low=0.0, right=94.0, unit="step", values=axis)
     if column == "held_out_loss":
-        finals = [final for final in (result.final_loss(FULL),) if final is not None]
-        for final in finals:
-            panel.level(final, "")
+        level = result.lowest_loss(FULL)
+        if level is not None:
+            panel.level(level, "")
     return with_lines(panel, sampled, grid, chosen)
 
 

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,10 +116,31 @@ def _row(path: Path, line: int, fields: dict[str, Any]) -> Row:
         raise ValueError(f"{path}, line {line}: symbols must be words or integers, got {symbols!r}"[:200])
     if isinstance(label, dict | list | None) or str(label).strip() == "":
         raise ValueError(f"{path}, line {line}: the label is missing or not a single value: {label!r}")
+    return Row(line, tuple(map(str, symbols)), str(label).strip(), split_of(path, line, fields))
+
+
+def split_of(path: Path, line: int, fields: dict[str, Any]) -> str:
+    """What a row's `split` cell says: "train", "held_out", or "" if it says nothing."""
     split = str(fields.get("split") or "").strip().lower()
     if split and split not in SPLIT_NAMES:
         raise ValueError(f"{path}, line {line}: split must be train or held_out, got {split!r}")
-    return Row(line, tuple(map(str, symbols)), str(label).strip(), SPLIT_NAMES.get(split, ""))
+    return SPLIT_NAMES.get(split, "")
+
+
+def split_indices(
+    path: Path, lines: Sequence[int], splits: Sequence[str]
+) -> tuple[list[int], list[int]] | None:
+    """The rows to train on and those held out, by what `split_of` said of each; None if it said nothing of any."""
+    if not any(splits):
+        return None
+    if not all(splits):
+        raise ValueError(
+            f"{path}, line {lines[list(splits).index('')]}: no split, although other rows have one"
+        )
+    train, held_out = (
+        [place for place, each in enumerate(splits) if each == part] for part in ("train", "held_out")
+    )
+    return train, held_out
 
 
 def _column(path: Path, line: int, fields: dict[str, Any], names: tuple[str, ...], what: str) -> Any:

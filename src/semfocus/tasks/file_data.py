@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from semfocus.tasks.data_files import Row, read_rows
+from semfocus.tasks.data_files import Row, read_rows, split_indices
 from semfocus.tasks.listops import ListOps
 from semfocus.tasks.task import Length, Task
 
@@ -71,12 +71,9 @@ class FileTask(Task):
         A random split has the numbers asked for; of a file with fewer rows, at most two in seven are
         held out, and at most `num_train` of the others train.
         """
-        if any(self.splits):
-            if not all(self.splits):
-                row = self.lines[self.splits.index("")]
-                raise ValueError(f"{self.path}, line {row}: no split, although other rows have one")
-            train = [index for index, split in enumerate(self.splits) if split == "train"]
-            held_out = [index for index, split in enumerate(self.splits) if split == "held_out"]
+        said = split_indices(self.path, self.lines, self.splits)
+        if said is not None:
+            train, held_out = said
         else:
             total = len(self.labels)
             order = torch.randperm(total, generator=generator).tolist()

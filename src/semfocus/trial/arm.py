@@ -55,10 +55,24 @@ def arms_of(patterns: Sequence[Pattern | str]) -> list[Arm]:
     return found
 
 
-def refuse_pattern(pattern: Pattern, longest: int) -> None:
+def refuse_globals(pattern: Pattern) -> None:
+    """Global are the last positions of a row, which are padding in all but the longest."""
+    if isinstance(pattern, WithGlobals):
+        raise ValueError(
+            f"{pattern}: the last positions are global, but rows differ in length and shorter ones end in padding: "
+            "cut all to one length with --context, or leave the +G out"
+        )
+
+
+def refuse_pattern(pattern: Pattern, longest: int, window: int | None = None) -> None:
     """A pattern that can keep every key of the longest sequence is full attention, and nothing would be compared."""
     base = pattern.base if isinstance(pattern, WithGlobals) else pattern
     kept = base.most_kept() if isinstance(base, PatternByRows) else None
+    if kept is not None and window is not None and window <= min(kept, longest):
+        raise ValueError(
+            f"{pattern} keeps up to {kept} keys, and the model's sliding window shows a query no more than {window}: "
+            f"nothing would change; choose a number well below {window}"
+        )
     if kept is not None and kept >= longest:
         raise ValueError(
             f"{pattern} keeps up to {kept} keys, and no sequence is longer than {longest}: "

@@ -7,8 +7,6 @@ import torch
 from torch import Tensor
 
 Kind = Literal["text", "classification"]
-#: share of a text, from its end, or of rows, that is held out
-HELD_OUT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -48,3 +46,13 @@ class TrialData:
     @property
     def longest(self) -> int:
         return self.train.tokens.shape[1]
+
+    @property
+    def guess_loss(self) -> float:
+        """The held-out loss of a model that knows only how frequent classes, or single tokens, were in training."""
+        train, held_out = (
+            part.tokens[:, 1:] if part.labels is None else part.labels for part in (self.train, self.held_out)
+        )
+        size = 1 + int(max(train.max(), held_out.max()))
+        counts = torch.bincount(train.flatten(), minlength=size).double() + 1  # nothing is impossible
+        return float(-(counts / counts.sum()).log()[held_out].mean())

@@ -29,19 +29,33 @@ class Curve:
             raise ValueError("losses must be finite; a run that diverged ends before")
 
     @cached_property
+    def smooth(self) -> list[float]:
+        """Losses averaged over three looks (two at the ends), so that one lucky look counts little."""
+        first, second, *_ = *_, before_last, last = self.losses
+        between = zip(self.losses, self.losses[1:], self.losses[2:], strict=False)
+        return [(first + second) / 2, *((a + b + c) / 3 for a, b, c in between), (before_last + last) / 2]
+
+    @cached_property
     def best_so_far(self) -> list[float]:
-        """The lowest loss up to each step, of losses averaged over three looks, so that one lucky look counts little."""
-        losses = self.losses
-        smooth = [
-            math.fsum(losses[max(0, place - 1) : place + 2]) / len(losses[max(0, place - 1) : place + 2])
-            for place in range(len(losses))
-        ]
-        return list(accumulate(smooth, min))
+        """The lowest of these losses up to each step."""
+        return list(accumulate(self.smooth, min))
 
     @property
     def final(self) -> float:
-        """What was reached in the end; nothing if the run diverged."""
+        """The lowest loss up to the end; nothing if the run diverged."""
         return math.inf if self.diverged else self.best_so_far[-1]
+
+    @property
+    def rose(self) -> bool:
+        """Whether the loss ended well above its lowest: by more than a fiftieth of what it had fallen."""
+        lowest = self.best_so_far[-1]
+        return self.smooth[-1] - lowest > (self.best_so_far[0] - lowest) / 50
+
+    @property
+    def is_falling(self) -> bool:
+        """Whether the loss still fell at the end: in the last fifth by more than a tenth of the whole fall."""
+        late = self.smooth[-1 - max(1, len(self.smooth) // 5)] - self.smooth[-1]
+        return late > (self.smooth[0] - self.smooth[-1]) / 10 > 0
 
     @property
     def learned(self) -> bool:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import torch
 
-from semfocus.trial.batch import HELD_OUT_SHARE, Batch, Kind, TrialData
+from semfocus.tasks.text_files import HELD_OUT_SHARE, read_text
+from semfocus.trial.batch import Batch, Kind, TrialData
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.table import read_table
 
@@ -15,27 +16,28 @@ _TABLES = (".csv", ".tsv", ".jsonl")
 
 
 def kind_of(path: Path) -> Kind:
-    """A table is classification, anything else text."""
-    if not path.is_file():
+    """A table is classification, anything else text, also that of all files in a folder."""
+    if not path.exists():
         raise ValueError(f"{path}: no such data file")
-    return "classification" if path.suffix.lower() in _TABLES else "text"
+    return "classification" if path.is_file() and path.suffix.lower() in _TABLES else "text"
 
 
 def read_data(path: Path, vocabulary: Vocabulary, context: int | None = None) -> TrialData:
     """`context`: the length of a text's windows; rows that are longer are cut to it."""
+    if context is not None and context < 2:
+        raise ValueError(f"--context must be 2 tokens or more, got {context}")
     if context is not None and vocabulary.max_length is not None and context > vocabulary.max_length:
         raise ValueError(
             f"--context {context} is longer than the model allows: {vocabulary.max_length} positions"
         )
-    read = _read_text if kind_of(path) == "text" else read_table
-    return read(path, vocabulary, context, hashlib.sha256(path.read_bytes()).hexdigest())
+    if kind_of(path) == "text":
+        return _windows(path, vocabulary, context)
+    return read_table(path, vocabulary, context, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def _read_text(path: Path, vocabulary: Vocabulary, context: int | None, digest: str) -> TrialData:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+def _windows(path: Path, vocabulary: Vocabulary, context: int | None) -> TrialData:
+    whole = read_text(path)
+    text = whole.content.decode().replace("\r\n", "\n")
     length = context or min(DEFAULT_CONTEXT, vocabulary.max_length or DEFAULT_CONTEXT)
     ids = vocabulary.of_text(text)
     num = len(ids) // length
@@ -51,6 +53,6 @@ def _read_text(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
         Batch(windows[: num - held_out]),
         Batch(windows[num - held_out :]),
         (),
-        digest,
+        whole.digest,
         f"{num} windows of {length} tokens ({vocabulary.name}), the last {held_out} held out",
     )

@@ -25,6 +25,7 @@ class FileSubject(Subject):
         self.name = path.stem
         if not callable(getattr(self.module, "model", None)):
             raise ValueError(f"{path} defines no function model() that returns a torch module")
+        self.is_cross_entropy = not self._has_loss
         self.vocabulary = Vocabulary(*(self._number(name) for name in ("vocab_size", "pad_id", "max_length")))
 
     def make(self) -> nn.Module:
@@ -39,13 +40,30 @@ class FileSubject(Subject):
         return model
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        own = getattr(self.module, "loss", None)
-        found = own(model, batch) if own is not None else loss_of(self._called(model, batch), batch)
+        if self._has_loss:
+            found = self.module.loss(model, batch)
+        else:
+            found = loss_of(self._called(model, batch), batch)
         if not isinstance(found, torch.Tensor) or found.dim() != 0:
             raise ValueError(
                 f"loss(model, batch) in {self.path} must return a tensor with one number, got {found!r}"[:200]
             )
         return found
+
+    def next_logits(self, model: nn.Module, tokens: Tensor) -> Tensor | None:
+        try:
+            return super().next_logits(model, tokens)
+        except Exception:
+            if self._has_loss:  # which may call the model in its own way
+                return None
+            raise
+
+    def place_of(self, error: BaseException) -> str:
+        return place_in(error, self.path)
+
+    @property
+    def _has_loss(self) -> bool:
+        return getattr(self.module, "loss", None) is not None
 
     def _called(self, model: nn.Module, batch: Batch) -> object:
         if batch.real is None:

@@ -14,6 +14,17 @@ from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.subject import Subject, loss_of
 
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length")
+_AFTER_PADDING = (
+    "camembert",
+    "data2vec-text",
+    "longformer",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+)
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "spiece.model", "tokenizer.model")
 
 
@@ -22,11 +33,13 @@ class HuggingFaceSubject(Subject):
 
     def __init__(self, path: Path, kind: Kind, classes: int, *, continued: bool) -> None:
         transformers = _transformers()
-        self.name = path.stem if path.is_file() else path.resolve().name
+        folder = path.is_dir() or path.name == "config.json"
+        self.name = (path if path.is_dir() else path.parent).resolve().name if folder else path.stem
         self.directory = path if path.is_dir() else path.parent
         self.continued = continued
         self.kind = kind
         self.config = _config(transformers, path)
+        self._class()  # is there one? and before anything is asked of a config that knows no tokens
         if kind == "classification":
             self.config.num_labels = classes
         tokenizer = _tokenizer(transformers, path) if path.is_dir() else None
@@ -42,12 +55,10 @@ class HuggingFaceSubject(Subject):
         self.vocabulary = Vocabulary(
             getattr(self.config, "vocab_size", None),
             getattr(self.config, "pad_token_id", None) if kind == "classification" else None,
-            next(
-                (value for name in _POSITIONS if isinstance(value := getattr(self.config, name, None), int)),
-                None,
-            ),
+            _positions(self.config),
             tokenizer,
         )
+        self.window = _window(self.config)
         self.digest = _digest(self.config.to_dict(), [*weights, *_tokenizer_files(path)])
 
     def make(self) -> nn.Module:
@@ -91,7 +102,11 @@ class HuggingFaceSubject(Subject):
         try:
             return auto._model_mapping[type(self.config)]
         except KeyError:
-            what = "classification" if self.kind == "classification" else "causal language modelling"
+            what = (
+                "classifying sequences of tokens"
+                if self.kind == "classification"
+                else "causal language modelling"
+            )
             raise ValueError(f"transformers has no {self.config.model_type} model for {what}") from None
 
     def _weight_files(self) -> list[Path]:
@@ -131,6 +146,24 @@ def _config(transformers: Any, path: Path) -> Any:
         return known[model_type].from_dict(values)
     except Exception as error:
         raise ValueError(f"{file}: {error}") from None
+
+
+def _positions(config: Any) -> int | None:
+    """The longest sequence; some models number positions from one after their padding token's id on."""
+    known = (getattr(config, name, None) for name in _POSITIONS)
+    longest = next((value for value in known if isinstance(value, int)), None)
+    if longest is not None and config.model_type in _AFTER_PADDING:
+        longest -= (config.pad_token_id or 0) + 1
+    return longest
+
+
+def _window(config: Any) -> int | None:
+    """The keys that a query sees at the most, if no layer sees all."""
+    window = getattr(config, "sliding_window", None)
+    if not isinstance(window, int) or getattr(config, "use_sliding_window", True) is False:
+        return None
+    layers = getattr(config, "layer_types", None) or ["sliding_attention"]
+    return window if all(each == "sliding_attention" for each in layers) else None
 
 
 def _tokenizer_files(path: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
 from semfocus.trial.curve import Curve
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.settings import TrialSettings
+from semfocus.trial.strictness import can_show
 from semfocus.trial.verdict import Verdict, judge
 from semfocus.trial.wording import sentence, time_sentence, too_few
 
@@ -39,6 +40,8 @@ class TrialResult:
     settings: TrialSettings
     rates: Mapping[Arm, float]
     records: Mapping[Arm, Mapping[int, Record]]
+    #: the loss of a model that knows frequencies alone; None if the loss is of another kind
+    guess_loss: float | None = None
 
     @cached_property
     def curves(self) -> dict[Arm, dict[int, Curve]]:
@@ -67,19 +70,30 @@ class TrialResult:
         if SHARPER_FULL not in self.arms:
             return {}
         return {
-            arm: judge(self.curves[SHARPER_FULL], self.curves[arm], name_of(arm), self.num_patterns)
+            arm: judge(
+                self.curves[SHARPER_FULL],
+                self.curves[arm],
+                name_of(arm),
+                self.num_patterns,
+                "sharper full attention",
+            )
             for arm in self.arms
             if arm not in (FULL, SHARPER_FULL)
         }
 
-    @property
-    def learned(self) -> bool:
-        """Whether full attention learned anything that could be compared."""
-        return any(curve.learned for curve in self.curves[FULL].values())
-
     def final_loss(self, arm: Arm) -> float | None:
-        finals = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
-        return fmean(finals) if finals else None
+        """The held-out loss at the last look, on average over seeds: above the lowest where runs overfit."""
+        lasts = [curve.losses[-1] for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(lasts) if lasts else None
+
+    def lowest_loss(self, arm: Arm) -> float | None:
+        """The lowest held-out loss, averaged over looks as runs are compared, on average over seeds."""
+        lowest = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(lowest) if lowest else None
+
+    def rose(self, arm: Arm) -> bool:
+        """Whether a run ended well above its lowest loss."""
+        return any(curve.rose for curve in self.curves[arm].values() if not curve.diverged)
 
     def num_diverged(self, arm: Arm) -> int:
         return sum(record["state"] == "diverged" for record in self.records[arm].values())
@@ -104,26 +118,41 @@ class TrialResult:
 
     def sentences(self) -> list[str]:
         """The verdict in words, the most important first."""
-        found = (
-            []
-            if self.learned
-            else ["Full attention learned nothing in these steps: train longer, or at another rate."]
-        )
+        found = self._warnings()
         first = next(iter(self.verdicts.values()))
-        if first.finding == "too few seeds":
+        if not can_show(first.num_seeds, self.num_patterns):
             found.append(too_few(first.num_seeds, self.num_patterns))
-        for arm, verdict in self.verdicts.items():
-            found.append(_begin(sentence(verdict)) + " " + time_sentence(verdict))
-            gone = self.num_diverged(arm)
-            if gone:
-                found.append(f"{gone} of {len(self.records[arm])} runs of {name_of(arm)} diverged.")
+        for verdict in self.verdicts.values():
+            found.append(f"{_begin(sentence(verdict))} {time_sentence(verdict)}".rstrip())
         for arm, verdict in self.against_sharper.items():
-            if verdict.finding in ("faster", "slower"):
-                found.append(_against(arm, verdict))
+            if verdict.claims_a_difference:
+                found.append(f"Against sharper full attention: {sentence(verdict)}")
             elif self.verdicts[arm].finding == "faster" and self.verdicts[SHARPER_FULL].finding == "faster":
                 found.append(
                     f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
                 )
+        full = [curve for curve in self.curves[FULL].values() if not curve.diverged]
+        if 2 * sum(curve.is_falling for curve in full) > len(full):
+            found.append(
+                f"The loss of full attention still fell when the runs ended: this is about the first {self.settings.steps} steps."
+            )
+        return found
+
+    def _warnings(self) -> list[str]:
+        """What makes any verdict worth little, before it."""
+        lasted = {
+            arm: [each for each in runs.values() if not each.diverged] for arm, runs in self.curves.items()
+        }
+        every = [curve for runs in lasted.values() for curve in runs]
+        guess, found = self.guess_loss, []
+        if lasted[FULL] and not any(curve.learned for curve in lasted[FULL]):
+            found.append("Full attention learned nothing in these steps: train longer, or at another rate.")
+        elif every and guess is not None and min(curve.final for curve in every) >= guess:
+            what = "labels" if self.kind == "classification" else "single tokens"
+            found.append(
+                f"No run got below {guess:.3g}, the held-out loss of a model that knows only how frequent {what} are: "
+                "nothing was learned that counts, and what follows compares the way there."
+            )
         return found
 
     def as_plain(self) -> dict[str, Any]:
@@ -132,6 +161,7 @@ class TrialResult:
             "model": self.model,
             "kind": self.kind,
             "data": self.data,
+            "guess_loss": self.guess_loss,
             "settings": self.settings.model_dump(mode="json"),
             "sentences": self.sentences(),
             "verdicts": [asdict(verdict) for verdict in self.verdicts.values()],
@@ -140,6 +170,7 @@ class TrialResult:
                     "arm": name_of(arm),
                     "learning_rate": self.rates[arm] * arm.learning_rate_scale,
                     "final_loss": self.final_loss(arm),
+                    "lowest_loss": self.lowest_loss(arm),
                     "diverged": self.num_diverged(arm),
                     "seconds_per_step": self.seconds_per_step(arm),
                     "inside": {name: self.inside(arm, name) for name in QUANTITIES},
@@ -157,14 +188,6 @@ def name_of(arm: Arm) -> str:
     if arm == SHARPER_FULL:
         return f"sharper full attention (inverse temperature {arm.inverse_temperature:g})"
     return arm.label
-
-
-def _against(arm: Arm, verdict: Verdict) -> str:
-    steps = verdict.steps
-    return (
-        f"Against sharper full attention, {name_of(arm)} took {steps.value:.2f} [{steps.low:.2f}, {steps.high:.2f}] "
-        "of the steps for the same loss."
-    )
 
 
 def _begin(text: str) -> str:

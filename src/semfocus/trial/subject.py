@@ -18,6 +18,10 @@ class Subject(ABC):
     name: str
     digest: str
     vocabulary: Vocabulary
+    #: the most keys that any query sees, where the model slides a window in every layer
+    window: int | None = None
+    #: whether losses are means of cross-entropies, which can be compared with that of a guess
+    is_cross_entropy: bool = True
 
     def build(self, seed: int) -> nn.Module:
         """The model before training: the same weights for the same seed, whatever the arm."""
@@ -32,6 +36,16 @@ class Subject(ABC):
     @abstractmethod
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The mean loss of a batch."""
+
+    def next_logits(self, model: nn.Module, tokens: Tensor) -> Tensor | None:
+        """Of the next token at every position; None if the model has a loss of its own and is not called like that."""
+        output = model(tokens)
+        logits = getattr(output, "logits", output)
+        return logits if isinstance(logits, Tensor) and logits.dim() == 3 else None
+
+    def place_of(self, error: BaseException) -> str:
+        """Where in the user's own code an error came from, if it did."""
+        return ""
 
 
 def loss_of(output: Any, batch: Batch) -> Tensor:
@@ -62,24 +76,36 @@ def loss_of(output: Any, batch: Batch) -> Tensor:
 def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:
     """A language model that sees the token it should predict learns nothing that counts.
 
-    With the last two tokens of a window changed, the logits before them must stay what they were.
+    With the last two tokens of a window changed to others, the logits before them must stay what they were.
     """
     if batch.tokens.shape[1] < 6:
         return
-    changed = batch.tokens[:2].clone()
-    changed[:, -1] = changed[:, 0]
-    changed[:, -2] = changed[:, 1]
-    outputs = []
+    tokens = batch.tokens[:2]
+    changed = tokens.clone()
+    changed[:, -2:] = (tokens[:, -2:] + 1) % (subject.vocabulary.size or int(batch.tokens.max()) + 1)
     model.eval()
     with torch.no_grad():
-        for tokens in (batch.tokens[:2], changed):
-            output = model(tokens)
-            logits = getattr(output, "logits", output)
-            if not isinstance(logits, Tensor) or logits.dim() != 3:
-                return  # a loss of the user's own
-            outputs.append(logits[:, :-2])
-    if not torch.allclose(outputs[0], outputs[1], rtol=1e-4, atol=1e-5):
+        before, after = (subject.next_logits(model, each) for each in (tokens, changed))
+    if before is None or after is None:
+        return
+    if not torch.allclose(before[:, :-2], after[:, :-2], rtol=1e-4, atol=1e-5):
         raise ValueError(
             f"{subject.name} sees later tokens, so it is no causal language model: give labelled data (.jsonl, .csv), "
             "or a causal model (for BERT and its like, is_decoder: true in the config)"
         )
+
+
+def refuse_data(subject: Subject, model: nn.Module, batch: Batch) -> None:
+    """Two sequences must go through before anything is trained; what they raise is said in one line."""
+    model.eval()
+    try:
+        with torch.no_grad():
+            subject.loss(model, batch.rows(slice(0, 2)))
+    except ValueError:
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise ValueError(
+            f"{subject.name} cannot read this data (sequences of {batch.tokens.shape[1]} tokens, ids up to "
+            f"{int(batch.tokens.max())}): {type(error).__name__}: {first}{subject.place_of(error)}"
+        ) from error

@@ -8,15 +8,25 @@ import torch
 from torch import Tensor
 
 from semfocus.randomness import stream
-from semfocus.tasks.data_files import SPLIT_NAMES, read_fields
-from semfocus.trial.batch import HELD_OUT_SHARE, Batch, TrialData
+from semfocus.tasks.data_files import read_fields, split_indices, split_of
+from semfocus.tasks.text_files import HELD_OUT_SHARE
+from semfocus.trial.batch import Batch, TrialData
 from semfocus.trial.columns import label_of, sequence_column, sequences_of
 from semfocus.trial.encoding import Vocabulary
+
+#: so many may have hardly a row each; more are no classes then
+_MANY_CLASSES = 20
 
 
 def classes_of(path: Path) -> tuple[str, ...]:
     """The labels of a table, sorted: numbers by value."""
-    labels = {label_of(path, line, fields) for line, fields in read_fields(path)}
+    every = [label_of(path, line, fields) for line, fields in read_fields(path)]
+    labels = set(every)
+    if len(labels) > _MANY_CLASSES and 2 * len(labels) > len(every):
+        raise ValueError(
+            f"{path}: {len(labels)} different labels in {len(every)} rows: labels must be classes with several rows each, "
+            "not measured numbers"
+        )
     if len(labels) < 2:
         raise ValueError(
             f"{path}: needs at least 2 different labels, got {', '.join(sorted(labels)) or 'none'}"
@@ -40,6 +50,7 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
                 f"{path}, line {line}: {len(ids)} tokens, but the model allows {limit} positions: "
                 f"say --context {limit} to cut longer rows, or give a model with more positions"
             )
+    num_cut = sum(context is not None and len(ids) > context for ids in sequences)
     sequences = [ids[:limit] for ids in sequences]
     longest = max(map(len, sequences))
     pad = vocabulary.padding_id(1 + max(max(ids) for ids in sequences))
@@ -48,24 +59,23 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
     labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
     everything = Batch(tokens, None if bool(real.all()) else real, labels)
     train, held_out = _split(path, rows)
+    cut = f", {num_cut} of them cut," * bool(num_cut)
     return TrialData(
         "classification",
         everything.rows(train),
         everything.rows(held_out),
         classes,
         digest,
-        f"{len(rows)} rows of up to {longest} tokens ({name}), {len(classes)} classes, {len(held_out)} rows held out",
+        f"{len(rows)} rows{cut} of up to {longest} tokens ({name}), {len(classes)} classes, {len(held_out)} rows held out",
     )
 
 
 def _split(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> tuple[Tensor, Tensor]:
     """By a `split` column if there is one, else at random, always alike."""
-    splits = [SPLIT_NAMES.get(str(fields.get("split") or "").strip().lower()) for _, fields in rows]
-    if any(splits):
-        train, held_out = (
-            torch.tensor([place for place, split in enumerate(splits) if split == part], dtype=torch.long)
-            for part in ("train", "held_out")
-        )
+    lines = [line for line, _ in rows]
+    said = split_indices(path, lines, [split_of(path, line, fields) for line, fields in rows])
+    if said is not None:
+        train, held_out = (torch.tensor(part, dtype=torch.long) for part in said)
     else:
         order = torch.randperm(len(rows), generator=stream(0, "split"))
         num = max(1, round(len(rows) * HELD_OUT_SHARE))

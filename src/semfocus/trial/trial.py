@@ -8,7 +8,7 @@ from typing import Any
 
 from semfocus.mechanisms import Pattern
 from semfocus.training.device import resolve_device
-from semfocus.trial.arm import FULL, SHARPER_FULL, Arm, arms_of, refuse_pattern
+from semfocus.trial.arm import FULL, SHARPER_FULL, Arm, arms_of, refuse_globals, refuse_pattern
 from semfocus.trial.batch import TrialData
 from semfocus.trial.data import kind_of, read_data
 from semfocus.trial.file_subject import FileSubject
@@ -17,11 +17,11 @@ from semfocus.trial.result import TrialResult
 from semfocus.trial.running import Runner
 from semfocus.trial.settings import TrialSettings
 from semfocus.trial.spec import TrialRunSpec
-from semfocus.trial.subject import Subject, refuse_future
+from semfocus.trial.strictness import seeds_needed
+from semfocus.trial.subject import Subject, refuse_data, refuse_future
 from semfocus.trial.table import classes_of
 from semfocus.trial.training import build
 from semfocus.trial.tuning import tuned
-from semfocus.trial.verdict import seeds_needed
 from semfocus.trial.watcher import TrialWatcher
 
 
@@ -93,8 +93,11 @@ def prepare(
     found = read_data(Path(data), subject.vocabulary, context)
     every = (FULL, *chosen) if arms is not None else (FULL, *chosen, SHARPER_FULL)
     for arm in chosen:
-        refuse_pattern(arm.pattern, found.longest)
+        refuse_pattern(arm.pattern, found.longest, subject.window)
+        if found.train.real is not None:
+            refuse_globals(arm.pattern)
     untrained = subject.build(0)
+    refuse_data(subject, untrained, found.train)
     if found.kind == "text":
         refuse_future(subject, untrained, found.train)
     for arm in every:
@@ -145,6 +148,7 @@ def carry_out(prepared: Prepared, runner: Runner) -> TrialResult:
         prepared.settings,
         rates,
         records,
+        prepared.data.guess_loss if prepared.subject.is_cross_entropy else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The answer of a trial: does an arm learn in fewer steps than full attention, and how sure is that."""
+"""The answer of a trial: does an arm learn in fewer steps than full attention, does it end lower, and how sure is that."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from semfocus.studies.statistics import sign_flip_p, smallest_p
+from semfocus.studies.statistics import sign_flip_p
 from semfocus.studies.statistics.power import detectable, power
-from semfocus.studies.statistics.sign_flip_interval import rejecting_patterns, sign_flip_interval
+from semfocus.studies.statistics.sign_flip_interval import sign_flip_interval
 from semfocus.trial.comparison import PairedRatio, paired_ratio
 from semfocus.trial.curve import Curve
+from semfocus.trial.strictness import can_show, steps_alpha
 
-ALPHA = 0.05
-Finding = Literal["faster", "slower", "no evidence", "too few seeds"]
+#: faster: fewer steps to the same loss, and it did not end higher; slower: the other way round. better, worse: no clear
+#: difference in steps, but it ended lower (higher) with every seed. mixed: fewer steps, but it ended higher, or the other way
+#: round. diverged: a run did, so that steps are not compared
+Finding = Literal["faster", "slower", "better", "worse", "mixed", "no evidence", "diverged", "too few seeds"]
 
 
 @dataclass(frozen=True)
@@ -27,19 +30,23 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An arm against full attention, over the seeds that both have."""
+    """An arm against full attention (or another `reference`), over the seeds that both have."""
 
     arm: str
     finding: Finding
+    #: to the lowest loss that both reached, over seeds in which neither diverged
     steps: Ratio
     seconds: Ratio
     p: float
     alpha: float
+    #: than the reference with every seed; None: not with every one, or too few of them to count
+    ended: Literal["higher", "lower"] | None
     pairs: tuple[PairedRatio, ...]
     #: the factor that so many seeds, scattered as these are, show four times in five
     detectable: float | None
     #: of the log ratios; see `cautious_spread`
     spread: float
+    reference: str = "full attention"
 
     @property
     def num_seeds(self) -> int:
@@ -47,55 +54,73 @@ class Verdict:
 
     @property
     def num_reached(self) -> int:
-        """Seeds in which the arm reached full attention's final loss."""
+        """Seeds in which the arm reached full attention's lowest loss."""
         return sum(pair.reached for pair in self.pairs)
+
+    @property
+    def num_higher(self) -> int:
+        """Seeds in which the arm ended higher, or was the only one to diverge."""
+        return sum(pair.higher > 0 for pair in self.pairs)
+
+    @property
+    def num_lower(self) -> int:
+        return sum(pair.higher < 0 for pair in self.pairs)
+
+    @property
+    def claims_a_difference(self) -> bool:
+        """Whether the verdict would be false if the arm were full attention under another name."""
+        if self.finding == "diverged":
+            return self.ended is not None
+        return self.finding not in ("no evidence", "too few seeds")
 
     def power(self, factor: float) -> float:
         """How often a factor would be seen with so many seeds, scattered as these are."""
         return power(self.num_seeds, math.log(factor), self.spread, self.alpha)
 
 
-def seeds_needed(num_arms: int = 1) -> int:
-    """The fewest seeds with which any of so many arms could be found different: 6 for one, 7 for two or three.
-
-    >>> [seeds_needed(num) for num in (1, 2, 3, 4)]
-    [6, 7, 7, 8]
-    """
-    num = 2
-    while smallest_p(num) > ALPHA / num_arms:
-        num += 1
-    return num
-
-
-def judge(full: Mapping[int, Curve], arm: Mapping[int, Curve], name: str = "", num_arms: int = 1) -> Verdict:
+def judge(
+    full: Mapping[int, Curve],
+    arm: Mapping[int, Curve],
+    name: str = "",
+    num_arms: int = 1,
+    reference: str = "full attention",
+) -> Verdict:
     """The verdict on curves by seed; with several arms, each is judged so strictly that all verdicts together hold."""
     seeds = sorted(full.keys() & arm.keys())
     if not seeds:
-        raise ValueError(f"no seed has both a run of full attention and one of {name or 'the arm'}")
-    return judge_pairs([paired_ratio(seed, full[seed], arm[seed]) for seed in seeds], name, num_arms)
+        raise ValueError(f"no seed has both a run of {reference} and one of {name or 'the arm'}")
+    return judge_pairs(
+        [paired_ratio(seed, full[seed], arm[seed]) for seed in seeds], name, num_arms, reference
+    )
 
 
-def judge_pairs(pairs: Sequence[PairedRatio], name: str = "", num_arms: int = 1) -> Verdict:
-    """The verdict on ratios: a pure function of numbers.
+def judge_pairs(
+    pairs: Sequence[PairedRatio], name: str = "", num_arms: int = 1, reference: str = "full attention"
+) -> Verdict:
+    """The verdict on pairs: a pure function of numbers.
 
-    If the arm were full attention under another name, every ratio might as well have been its inverse. The exact sign-flip
-    test counts how many of all such exchanges would look as extreme; no shape of distribution is assumed.
+    If the arm were full attention under another name, the two runs of a seed might as well have been exchanged: every ratio
+    be its inverse, and what ended higher end lower. The exact sign-flip test counts how many of all such exchanges would
+    have looked as extreme in steps; that one arm ends higher with every seed, two of them do. No distribution is assumed.
     """
-    alpha = ALPHA / num_arms
-    logs = [pair.log for pair in pairs]
+    alpha = steps_alpha(len(pairs), num_arms)
+    logs = [pair.log for pair in pairs if not pair.diverged]
     steps = _ratio(logs, alpha)
     spread = cautious_spread(logs)
-    effect = detectable(len(logs), spread, alpha)
+    effect = detectable(len(logs), spread, alpha) if len(logs) == len(pairs) else None
+    ended = _ended(pairs) if can_show(len(pairs), num_arms) else None
     return Verdict(
         arm=name,
-        finding=_finding(steps, len(logs), alpha),
+        finding=_finding(pairs, steps, ended, can_show(len(pairs), num_arms)),
         steps=steps,
-        seconds=_ratio([pair.seconds_log for pair in pairs], alpha),
+        seconds=_ratio([pair.seconds_log for pair in pairs if not pair.diverged], alpha),
         p=sign_flip_p(logs),
         alpha=alpha,
+        ended=ended,
         pairs=tuple(pairs),
         detectable=None if effect is None else math.exp(effect),
         spread=spread,
+        reference=reference,
     )
 
 
@@ -113,18 +138,33 @@ def cautious_spread(logs: Sequence[float]) -> float:
     return math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / float(chdtri(len(logs) - 1, 0.6)))
 
 
-def _finding(steps: Ratio, num: int, alpha: float) -> Finding:
-    if rejecting_patterns(num, alpha) < 1:
+def _ended(pairs: Sequence[PairedRatio]) -> Literal["higher", "lower"] | None:
+    if all(pair.higher > 0 for pair in pairs):
+        return "higher"
+    return "lower" if all(pair.higher < 0 for pair in pairs) else None
+
+
+def _finding(
+    pairs: Sequence[PairedRatio], steps: Ratio, ended: Literal["higher", "lower"] | None, enough: bool
+) -> Finding:
+    if any(pair.diverged for pair in pairs):
+        return "diverged"
+    if not enough:
         return "too few seeds"
     assert steps.low is not None
     assert steps.high is not None
+    # To take back a claim needs no test: ending on the wrong side with most seeds is enough.
     if steps.high < 1:
-        return "faster"
-    return "slower" if steps.low > 1 else "no evidence"
+        return "mixed" if 2 * sum(pair.higher > 0 for pair in pairs) > len(pairs) else "faster"
+    if steps.low > 1:
+        return "mixed" if 2 * sum(pair.higher < 0 for pair in pairs) > len(pairs) else "slower"
+    if ended is None:
+        return "no evidence"
+    return "worse" if ended == "higher" else "better"
 
 
 def _ratio(logs: Sequence[float], alpha: float) -> Ratio:
-    if not all(math.isfinite(log) for log in logs):  # nobody looked at the clock
+    if not logs or not all(math.isfinite(log) for log in logs):  # all diverged, or nobody looked at the clock
         return Ratio(math.nan, None, None)
     low, high = sign_flip_interval(logs, alpha)
     return Ratio(
