@@ -28,6 +28,7 @@ PAGES: dict[str, Callable[[], str]] = {
 NAMED = {
     each
     for path in Path(semfocus.report.__file__).parent.rglob("*.py")
+    if path.stem != "regions_figure"  # a file of its own, with a style of its own
     for words in re.findall(r'css_class=f?"([^"]*)"', path.read_text())
     for each in re.sub(r"\{[^}]*\}", "", words).split()
 }
