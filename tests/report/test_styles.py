@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import semfocus.report
-
 from semfocus.report.landscape_page import landscape_page
 from semfocus.report.page import report_page
 from semfocus.report.probe_page import probe_page
