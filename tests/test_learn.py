@@ -6,6 +6,8 @@ import io
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -142,6 +144,22 @@ def test_scripts_are_short_enough_to_read() -> None:
         assert len((SCRIPTS / f"{name}.py").read_text().splitlines()) <= 70, name
 
 
+def test_a_script_by_itself_leaves_the_documentation_alone(tmp_path: Path) -> None:
+    """It writes into the current folder and says where; only all.py makes the pictures of the page."""
+    kept = (IMAGES / "attention.svg").stat().st_mtime_ns
+    done = subprocess.run(
+        [sys.executable, str(SCRIPTS / "attention.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (tmp_path / "attention.svg").exists()
+    assert done.stderr == "picture: attention.svg\n"
+    assert (IMAGES / "attention.svg").stat().st_mtime_ns == kept
+    assert '/ "docs" / "images" / "learn"' in (SCRIPTS / "all.py").read_text()
+
+
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert (ROOT / "docs" / target).exists(), target
@@ -157,6 +175,7 @@ def test_the_exercises_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "probe": "--samples 8",
         "landscape": "--points 3 --samples 8 --executor serial -q",
         "bounds": "",
+        "report": "",
     }
     exercises = PAGE.split("## Exercises")[1]
     commands = [line.strip() for block in fenced(exercises, "bash") for line in block.splitlines()]
@@ -171,5 +190,6 @@ def test_the_exercises_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert result.exit_code == 0, (command, result.output)
         if name == "train":
             runs += [path.name for path in Path("runs").iterdir() if path not in before]
-    assert (tmp_path / "probes.html").exists()
-    assert (tmp_path / "landscape.html").exists()
+    for page in ("probes", "along", "report", "landscape"):
+        assert (tmp_path / f"{page}.html").exists()
+    assert "Why?" in (tmp_path / "report.html").read_text()

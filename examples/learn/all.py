@@ -22,6 +22,9 @@ SCRIPTS = (
 
 
 def main() -> None:
+    import picture  # beside this script: found when the script is run
+
+    picture.IMAGES = Path(__file__).parents[2] / "docs" / "images" / "learn"
     for name in SCRIPTS:
         print(f"== {name}")
         runpy.run_path(str(Path(__file__).parent / f"{name}.py"), run_name="__main__")

@@ -4,9 +4,10 @@ picture = Picture("What the picture says")
 panel = picture.panel("one of its axes", x=(0, 10), y=(0, 1), x_label="score", y_label="weight")
 panel.line([0, 5, 10], [0, 1, 0], "top_k")
 panel.label(5, 0.9, "top-k", "top_k")
-picture.save("name")            # docs/images/learn/name.svg
+picture.save("name")            # name.svg in the current folder; all.py writes those of the documentation
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from semfocus.report.scales import Linear, Logarithmic
 from semfocus.report.svg import Drawing, path
 from semfocus.report.value_axis import tick_text
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images" / "learn"
+#: where pictures are written; all.py changes it, a script by itself leaves those of the documentation alone
+IMAGES = Path()
 WIDTH, HEIGHT = 760.0, 350.0
 TOP, BOTTOM, LEFT, RIGHT, BETWEEN = 88.0, 50.0, 56.0, 22.0, 68.0
 
@@ -143,7 +145,9 @@ class Picture:
         IMAGES.mkdir(parents=True, exist_ok=True)
         size = f'<svg width="{self.drawing.width:g}" height="{self.drawing.height:g}" '
         text = str(self.drawing.markup()).replace("<svg ", size, 1)
-        (IMAGES / f"{name}.svg").write_text(text.replace("><", ">\n<") + "\n", encoding="utf-8")
+        written = IMAGES / f"{name}.svg"
+        written.write_text(text.replace("><", ">\n<") + "\n", encoding="utf-8")
+        print(f"picture: {written}", file=sys.stderr)
 
 
 def _stylesheet() -> str:

@@ -37,7 +37,9 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
     assert said.count("the model's own, evaluated apart, is equal to the last bit") == 2
     assert said.count("largest eigenvalues") == 2
     assert "Lipschitz estimates" in said
+    assert said.count("training accuracy") == 2
     assert page.read_text().count('class="panel map"') == 2
+    assert "semfocus landscape" in page.read_text()
     code, said, _ = landscape(store, *two_runs, *SMALL, "--hessian", "1", "--json")
     first, second = json.loads(said)
     assert [first["pattern"], second["pattern"]] == ["full", "top_k(3)"]
@@ -54,6 +56,7 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
         (["--radius", "-1"], "radius"),
         (["--epoch", "first"], "epoch must be a number, last, best"),
         (["--executor", "cluster"], "executor must be serial, pool or ray"),
+        (["--page", "x.png"], "--page must end in .html, got 'x.png'"),
         (["--pairs", "0"], "pairs must be at least 1 without a Hessian"),
     ],
 )

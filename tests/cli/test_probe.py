@@ -31,11 +31,43 @@ def test_a_table_of_runs_side_by_side(runs: Path, monkeypatch) -> None:
     header = next(line for line in done.stdout.splitlines() if "quantity" in line)
     assert "full as top_k(3)" in header
     assert "top_k(3) as top_k(3)" not in header
-    assert "[noise or chance]" in done.stdout
+    assert "mean (5..95 %) [the mean of noise, or by chance]" in done.stdout
+    assert (
+        "dispersion_ratio         Dispersion of the kept over that of all allowed scores (c1)." in done.stdout
+    )
     assert "held-out data, 10 sequences" in done.stdout
     assert "along training at 3 epochs, 0 to 2" in done.stdout
     (line,) = [line for line in done.stdout.splitlines() if line.strip().startswith("separation")]
     assert line.split()[2] == "-", "full attention separates nothing"
+
+
+@pytest.mark.parametrize("columns", ["60", "80", None])
+def test_no_number_of_the_table_is_cut(runs: Path, columns: str | None, monkeypatch) -> None:
+    """A narrow terminal leaves the spread out; into a pipe (no COLUMNS) everything is written."""
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    others = "top_k(3); banded(3); random(3)"
+    words = [*names(runs), "--samples", 10, "--patterns", others]
+    done = invoke("probe", *words, store=runs)
+    assert done.exit_code == 0, done.stderr
+    assert "…" not in done.stdout
+    assert ("has no room here" in done.stdout) == (columns is not None)
+    assert ("(5..95 %) [" in done.stdout) == (columns is None)
+
+
+def test_the_table_has_means(runs: Path, monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = names(runs)[1]
+    done = invoke("probe", name, "--samples", 10, store=runs)
+    rows = read_json(invoke("probe", name, "--samples", 10, "--json", store=runs).stdout)["runs"][0]["rows"]
+    (own,) = [row for row in rows if (row["quantity"], row["layer"]) == ("focus_mass", 0)]
+    (line,) = [
+        line for line in done.stdout.splitlines() if line.strip().startswith("focus_mass") and "[" in line
+    ]
+    assert line.split()[2] == f"{own['mean']:.3g}"
+    assert line.split()[-1] == f"[{own['null']:.3g}]"
 
 
 def test_json_has_every_row(runs: Path) -> None:
@@ -84,6 +116,7 @@ BAD = {
     "words": (["--epoch", "first"], "epoch must be a number, last, best or reaching:ACCURACY, got 'first'"),
     "accuracy": (["--epoch", "reaching:1.1"], "never reached a training accuracy of 1.1"),
     "pattern": (["--patterns", "topk(5)"], "did you mean 'top_k'"),
+    "page": (["--page", "x.png"], "--page must end in .html, got 'x.png'"),
     "sequence": (["--page", "x.html", "--sequence", "20"], "the held_out data has sequences 0 to 19, not 20"),
 }
 

@@ -82,7 +82,7 @@ def test_a_store_that_is_not_there_is_an_error_and_is_not_made(command: str, tmp
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.parametrize("command", ["report", "export"])
+@pytest.mark.parametrize("command", ["report", "export", "claims"])
 def test_a_folder_without_runs_is_refused_and_left_alone(command: str, tmp_path: Path) -> None:
     result = invoke(command, "--store", tmp_path)
     assert result.exit_code == 2
@@ -112,6 +112,18 @@ def test_claims_begin_with_a_count_and_leave_a_line_between_two(filled: Path) ->
     first = next(place for place, line in enumerate(lines) if line.startswith("undecided"))
     assert lines[first - 1] == ""
     assert sum("d_model" in line for line in lines) == 1, "the setting is said once"
+
+
+def test_nothing_is_said_when_nobody_reads_any_more(filled: Path) -> None:
+    """As in `semfocus claims | head -1`."""
+    words = [sys.executable, "-m", "semfocus", "claims", "--json", "--store", str(filled)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=120) == 1
+    process.stderr.close()
 
 
 def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:

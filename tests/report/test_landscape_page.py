@@ -58,6 +58,30 @@ def test_a_centre_that_is_not_the_models_loss_is_said() -> None:
     assert "not the model's own, 0.02" in Page(landscape_page([made_up(own_loss=0.02)])).text
 
 
+def test_a_model_that_is_in_no_basin_is_named_before_its_map() -> None:
+    learned = Page(landscape_page([made_up(train_accuracy=1.0)], "semfocus landscape 0123")).text
+    assert "full: training accuracy 100 %" in learned
+    assert "has not learned" not in learned
+    assert "not at a minimum" not in learned
+    assert "This page: semfocus landscape 0123" in learned
+    landscape = made_up(train_accuracy=0.6)
+    landscape.grids[1].losses[4, 6] = 0.004
+    text = Page(landscape_page([landscape])).text
+    assert (
+        "full has not learned its task (training accuracy 60 %): a flat place is not a basin; it is not at a minimum"
+        in text
+    )
+    assert "at (0.5, 0) of pair 2 the loss is 0.006 lower than at the model" in text
+    assert text.index("is not at a minimum") < text.index("The loss on the plane")
+
+
+def test_links_lead_to_sections() -> None:
+    page = Page(landscape_page([made_up()]))
+    ids = {value for _, name, value in page.values if name == "id"}
+    links = {value[1:] for tag, name, value in page.values if (tag, name) == ("a", "href")}
+    assert {"maps", "steepness", "numbers"} <= links <= ids
+
+
 def test_all_surfaces_share_one_scale() -> None:
     data = data_of(landscape_page([made_up("full", 100.0), made_up("top_k(5)", 0.1)]))
     assert (data["low"], data["high"], data["logarithmic"]) == (0.01, pytest.approx(300.01), True)

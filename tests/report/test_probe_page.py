@@ -1,9 +1,11 @@
 """The page of probes: every number has its place, nothing a user names becomes markup."""
 
+import re
 from typing import Any
 
 import pytest
 
+from semfocus.report.along_view import _over_epochs, along_panels, along_sentences
 from semfocus.report.layer_figure import layer_figure, slots_of
 from semfocus.report.map_figure import _levels, _outline
 from semfocus.report.palette import inks
@@ -145,8 +147,82 @@ def test_a_figure_says_what_was_left_out() -> None:
     figure = layer_figure("?", {"full": [row(num_infinite=3, num_missing=2)]}, inks({"full": "baseline"}))
     assert figure is not None
     assert "3 infinite and 2 missing values left out" in figure
-    assert "median 2, quartiles 1 to 4" in figure
+    assert "mean 2, of noise or by chance 1.5; median 2, quartiles 1 to 4" in figure
     assert layer_figure("?", {"full": [row(middle=None)]}, inks({"full": "baseline"})) is None
+
+
+def test_a_mean_stands_beside_the_mean_of_noise() -> None:
+    """With few keys values are skewed: the median of attention that knows nothing is above or below chance."""
+    skewed = row("focus_mass", middle=0.2) | {"mean": 0.125, "null": 0.125}
+    figure = str(layer_figure("?", {"full": [skewed]}, inks({"full": "baseline"})))
+    (dot,) = re.findall(r'<circle class="middle"[^>]* cy="([^"]*)"', figure)
+    (bar,) = re.findall(r'<line class="null"[^>]* y1="([^"]*)"', figure)
+    assert dot == bar
+
+
+def test_one_value_is_a_dot_without_a_box() -> None:
+    same = row() | {"quantiles": dict.fromkeys(PERCENTS, 2.0)}
+    figure = str(layer_figure("?", {"full": [same]}, inks({"full": "baseline"})))
+    assert 'class="middle"' in figure
+    assert 'class="quartiles"' not in figure
+    assert "median" not in figure
+
+
+def looks(*epochs: int, focus: float = 0.1) -> Probed:
+    """A run that was at chance until epoch 20, and at 100 % from epoch 24 on."""
+    accuracies = [0.5] * 20 + [0.6, 0.8, 0.8, 0.9] + [1.0] * 7
+    record = {
+        **record_of(spec_of("parity", "full", 1), middle=10),
+        "curve": {
+            "epoch": list(range(31)),
+            "train_accuracy": accuracies,
+            "held_out_accuracy": accuracies,
+        },
+    }
+    along = [
+        row("focus_mass", layer, data="held_out", epoch=epoch, null=0.1)
+        | {"mean": focus if layer and epoch else 0.1}
+        for epoch in epochs
+        for layer in (0, 1)
+    ]
+    return Probed([ProbedRun(record, 30, [], along)])
+
+
+def test_looks_that_miss_the_moment_say_so() -> None:
+    (far,) = along_sentences(looks(0, 15, 30), ["full"], "held_out", 0.95)
+    assert far.startswith("full: training accuracy got half-way at epoch 21 and reached 95% at epoch 24")
+    assert "no look lies in between" in far
+    assert "no layer had 2 times as much attention as chance" in far
+    (near,) = along_sentences(looks(0, 15, 22, 30, focus=0.35), ["full"], "held_out", 0.95)
+    assert "no look" not in near
+    assert "layer 2 had 3.5 times as much attention as chance on the tokens that decide at epoch 15" in near
+    (never,) = along_sentences(looks(0, 30), ["full"], "held_out", 1.5)
+    assert "did not reach 150%" in never
+
+
+def test_panels_along_training_have_dots_noise_and_the_moment() -> None:
+    accuracy, _, focus = along_panels(
+        looks(0, 15, 30), ["full"], "held_out", inks({"full": "baseline"}), 0.95
+    )
+    assert str(focus).count('class="look"') == 3
+    assert str(focus).count('class="noise"') == 1
+    assert "Attention on the tokens that decide" in focus
+    for figure in (accuracy, focus):
+        assert str(figure).count('class="moment arm0"') == 1
+    assert 'class="look"' not in accuracy
+    drawn = re.search(r'class="band" d="M([\d.]+) ([\d.]+)', str(focus))
+    assert drawn is not None
+
+
+def test_of_two_layers_the_band_goes_from_one_to_the_other() -> None:
+    _, found = _over_epochs(looks(0, 15, focus=0.3).runs[0].along, "mean")
+    assert (found.lower, found.upper) == ([0.1, 0.1], [0.1, 0.3])
+    assert found.median[1] == pytest.approx(0.2)
+
+
+def test_a_name_is_not_a_question(page: Page) -> None:
+    assert "own harmless" in page.text
+    assert "own harmless?" not in page.text
 
 
 def test_axes_have_room_for_every_value() -> None:

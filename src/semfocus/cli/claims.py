@@ -8,7 +8,7 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.json_output import print_json
-from semfocus.cli.options import JsonOption, StoreOption, existing_store
+from semfocus.cli.options import JsonOption, StoreOption, existing_store, with_runs
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
 #: under the text of a claim
@@ -33,7 +33,8 @@ def claims(
     from semfocus.studies.planned import analyse_planned
 
     opened = existing_store(store)
-    judged = judge_all(analyse_planned(with_inside(opened, opened.records()), read_plans(opened)))
+    records = with_runs(opened, opened.records())
+    judged = judge_all(analyse_planned(with_inside(opened, records), read_plans(opened)))
     if as_json:
         print_json([asdict(claim) for claim in judged])
         return

@@ -1,6 +1,7 @@
 """Errors as one line on standard error, and the exit codes."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -18,6 +19,15 @@ def fail(message: str, code: int) -> NoReturn:
     """Say what is wrong in one line, and end."""
     typer.echo(f"error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
+
+
+def _nobody_reads() -> bool:
+    """Whether the other end of standard output is closed; what could not be written is still to be."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    return False
 
 
 def explains_errors(command: Command) -> Command:
@@ -39,6 +49,8 @@ def explains_errors(command: Command) -> Command:
 
             fail(explain(error) if isinstance(error, ValidationError) else str(error), USAGE)
         except OSError as error:
+            if isinstance(error, BrokenPipeError) and _nobody_reads():
+                raise  # as `| head` does when it has enough: the program ends without a word
             where = f" ({error.filename})" if error.filename else ""
             fail(f"{error.strerror or error}{where}; the same command continues when that is mended", FAILED)
 

@@ -1,5 +1,6 @@
 """semfocus landscape: how the loss looks around trained runs."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,14 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.json_output import print_json
-from semfocus.cli.options import DeviceOption, JsonOption, RecipeOption, StoreOption, ThreadsOption
+from semfocus.cli.options import (
+    DeviceOption,
+    JsonOption,
+    RecipeOption,
+    StoreOption,
+    ThreadsOption,
+    checked_page,
+)
 
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
@@ -64,6 +72,7 @@ def landscape(
     from semfocus.studies.landscape.result import read_landscape
     from semfocus.studies.landscape.survey import survey
 
+    checked_page(page)
     options = LandscapeOptions(points, radius, pairs, scaling, data, samples, epoch, hessian)
     found = [open_store(store).find(name) for name in dict.fromkeys(runs)]
     if len({run.name for run in found}) < len(found):
@@ -85,7 +94,17 @@ def landscape(
     if page is not None:
         from semfocus.report.landscape_page import write_landscape_page
 
-        written.append(write_landscape_page(results, page))
+        given = [("--points", points), ("--radius", radius), ("--pairs", pairs), ("--scaling", scaling)]
+        given += [
+            ("--data", data),
+            ("--samples", samples),
+            ("--epoch", epoch),
+            ("--hessian", hessian or None),
+        ]
+        given += [("--store", store), ("--recipe", recipe), ("--page", page)]
+        words = [word for option, value in given if value is not None for word in (option, str(value))]
+        command = shlex.join(["semfocus", "landscape", *runs, *words])
+        written.append(write_landscape_page(results, page, command))
     if as_json:
         print_json([each.as_plain() for each in results])
     else:

@@ -74,8 +74,9 @@ def print_landscapes(landscapes: Sequence["Landscape"]) -> None:
 
 def _print(found: "Landscape") -> None:
     spec = found.run_spec
+    accuracy = "" if found.train_accuracy is None else f", training accuracy {found.train_accuracy:.1%}"
     typer.echo(
-        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}"
+        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}{accuracy}"
     )
     typer.echo(
         f"  on {found.spec['samples']} {found.spec['data'].replace('_', '-')} samples, evaluation mode"
@@ -96,10 +97,12 @@ def _print_grid(found: "Landscape", grid: "Grid") -> None:
             f"                         (the run's record says {found.recorded_loss:.6g}: other numerics?)"
         )
     rises = "  ".join(f"{_number(value)} at {radius:.3g}" for radius, value in flat.rise.items())
-    typer.echo(f"    mean rise of loss    {rises}")
+    typer.echo(f"    mean rise of loss    {rises} (on the square ring at that distance)")
     typer.echo(f"    within 0.1 of it     {flat.near_share:.1%} of the grid")
     x, y = flat.lowest_at
     typer.echo(f"    lowest, highest      {flat.lowest:.4g} at ({x:.3g}, {y:.3g}), {flat.highest:.4g}")
+    if grid.drop > 0:
+        typer.echo(f"    not at a minimum     that is {grid.drop:.3g} lower than the model's own loss")
     if flat.num_not_finite:
         typer.echo(f"    not finite           {flat.num_not_finite} points, left out of all estimates")
     if grid.num_numerics > 1:

@@ -84,6 +84,21 @@ def existing_store(path: Path | None) -> "Store":
     return store
 
 
+def with_runs(store: "Store", records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records, for commands that have nothing to say without any."""
+    if not records:
+        raise ValueError(f"there are no runs in {store.path} (say --store DIR, or run a study first)")
+    return records
+
+
+def checked_page(page: Path | None) -> None:
+    """Before any work: the file that --page names will be HTML, and must say so."""
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--page must end in .html, got {str(page)!r}")
+    if page is not None and page.is_dir():
+        raise ValueError(f"--page names the file to write, and {page} is a directory")
+
+
 def writable_store(path: Path | None) -> "Store":
     """The store, after making sure that runs can be written there."""
     from semfocus.runs import open_store

@@ -13,6 +13,7 @@ from semfocus.cli.options import (
     RecipeOption,
     StoreOption,
     ThreadsOption,
+    checked_page,
     existing_store,
     refuse_other_recipe,
 )
@@ -90,6 +91,7 @@ def probe(
     from semfocus.cli.probe_table import print_tables
     from semfocus.training.replay import chosen_epoch, readable_record
 
+    checked_page(page)
     if hugging_face is not None:
         from semfocus.cli.probe_hugging_face import probe_hugging_face
 

@@ -148,26 +148,14 @@ def _maps(
     }
 
 
-def _print(name: str, samples: int, rows: list[dict[str, object]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from semfocus.cli.probe_table import SHOWN, lines_of
+def _print(name: str, samples: int, rows: list[dict[str, Any]]) -> None:
+    from semfocus.cli.console import table_console
+    from semfocus.cli.probe_table import print_meanings, print_table
     from semfocus.report.probe_view import as_if
 
-    columns: dict[str, list[dict[str, object]]] = {}
+    columns: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         column = as_if(name, str(row["pattern"])) if row["counterfactual"] else f"{name}, {row['pattern']}"
         columns.setdefault(column, []).append(row)
-    title = f"held-out data, {samples} sequences: median (5..95 %) [noise or chance]"
-    table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("quantity", no_wrap=True)
-    table.add_column("layer")
-    for column in columns:
-        table.add_column(escape(column))
-    for quantity in SHOWN:
-        for place, (slot, cells) in enumerate(lines_of(quantity, columns)):
-            table.add_row(quantity if place == 0 else "", slot, *map(escape, cells))
-    Console(highlight=False).print(table)
+    console = table_console()
+    print_meanings(console, print_table(console, f"held-out data, {samples} sequences", columns))

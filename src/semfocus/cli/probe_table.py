@@ -1,20 +1,23 @@
 """The tables of `semfocus probe`: quantities and layers down, runs across."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from semfocus.report.probed import ProbedRun
 
 #: of all quantities, those that a terminal shows; --json and --page have the others
 SHOWN = (
     "dispersion",
+    "dispersion_ratio",
     "separation",
-    "key_load",
+    "largest_key_load",
     "effective_keys",
     "focus_mass",
-    "received_mass",
-    "mask_agreement_0.01",
+    "largest_received_mass",
+    "mask_agreement_0.1",
     "lambda_w_local",
     "gradient_norm_query_key",
     "gradient_norm_value_out",
@@ -24,11 +27,10 @@ _PARTS = {"held_out": "held-out data", "train": "training data"}
 
 def print_tables(found: "Sequence[ProbedRun]") -> None:
     """One table for each part of the data; then what may be wrong with the models."""
-    from rich.console import Console
-
+    from semfocus.cli.console import table_console
     from semfocus.report.probed import run_labels
 
-    console = Console(highlight=False)
+    console = table_console()
     labels = list(run_labels(found))
     for label, run in zip(labels, found, strict=True):
         spec = run.record["spec"]
@@ -36,9 +38,14 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
             f"{label}: {spec['task']}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
             markup=False,
         )
+    shown: dict[str, None] = {}
     for part in _PARTS:
-        if any(row["data"] == part for run in found for row in run.rows):
-            _print_table(console, labels, found, part)
+        columns = columns_of(labels, found, part)
+        if columns:
+            samples = sorted({row["samples"] for rows in columns.values() for row in rows})
+            title = f"{_PARTS[part]}, {' or '.join(map(str, samples))} sequences"
+            shown |= dict.fromkeys(print_table(console, title, columns))
+    print_meanings(console, shown)
     for label, run in zip(labels, found, strict=True):
         if run.along:
             epochs = sorted({row["epoch"] for row in run.along})
@@ -50,28 +57,47 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
             console.print(f"note: {label}: {problem}", markup=False, style="dim")
 
 
-def _print_table(console: Any, labels: Sequence[str], found: "Sequence[ProbedRun]", part: str) -> None:
+def print_table(console: "Console", title: str, columns: Mapping[str, list[dict[str, Any]]]) -> list[str]:
+    """The quantities that were printed. Spreads are left out where they have no room: no number is ever cut."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    columns = columns_of(labels, found, part)
-    samples = sorted({row["samples"] for rows in columns.values() for row in rows})
+    lines = {name: found for name in SHOWN if (found := lines_of(name, columns))}
+    spread = _width(lines) <= console.width
+    if not spread:
+        lines = {name: lines_of(name, columns, spread=False) for name in lines}
+    said = "mean (5..95 %)" if spread else "mean"
     table = Table(
-        title=escape(
-            f"{_PARTS[part]}, {' or '.join(map(str, samples))} sequences: median (5..95 %) [noise or chance]"
-        ),
+        title=escape(f"{title}: {said} [the mean of noise, or by chance]"),
         title_justify="left",
         box=SIMPLE_HEAD,
     )
     table.add_column("quantity", no_wrap=True)
     table.add_column("layer")
     for label in columns:
-        table.add_column(escape(label))
-    for name in SHOWN:
-        for first, (slot, cells) in _first(lines_of(name, columns)):
-            table.add_row(name if first else "", slot, *map(escape, cells))
+        table.add_column(escape(label), overflow="fold")
+    for name, found in lines.items():
+        for place, (slot, cells) in enumerate(found):
+            table.add_row("" if place else name, slot, *map(escape, cells))
     console.print(table)
+    if not spread:
+        console.print("The spread (5..95 %) has no room here: a wider terminal, or --page.", style="dim")
+    return list(lines)
+
+
+def print_meanings(console: "Console", quantities: Iterable[str]) -> None:
+    """A line for each."""
+    from semfocus.probes import QUANTITIES
+
+    for name in quantities:
+        console.print(f"{name:<24} {QUANTITIES[name].meaning}", style="dim", markup=False)
+
+
+def _width(lines: Mapping[str, list[tuple[str, list[str]]]]) -> int:
+    """Of the table without any wrapped cell; heads may wrap."""
+    rows = [[name, slot, *cells] for name, found in lines.items() for slot, cells in found]
+    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) + 2
 
 
 def columns_of(
@@ -89,7 +115,9 @@ def columns_of(
     return columns
 
 
-def lines_of(quantity: str, columns: dict[str, list[dict[str, Any]]]) -> list[tuple[str, list[str]]]:
+def lines_of(
+    quantity: str, columns: Mapping[str, list[dict[str, Any]]], spread: bool = True
+) -> list[tuple[str, list[str]]]:
     """For each layer and head a text for each column; a dash where the quantity does not exist."""
     from semfocus.report.layer_figure import slot_text, slots_of
 
@@ -103,27 +131,26 @@ def lines_of(quantity: str, columns: dict[str, list[dict[str, Any]]]) -> list[tu
     )
     num_heads = len({head for _, head in slots if head is not None})
     return [
-        (slot_text(slot, num_heads), [cell_text(by_column[label].get(slot)) for label in columns])
+        (slot_text(slot, num_heads), [cell_text(by_column[label].get(slot), spread) for label in columns])
         for slot in slots
     ]
 
 
-def cell_text(row: Mapping[str, Any] | None) -> str:
-    """`1.31 (0.42..2.9) [1.5]`.
+def cell_text(row: Mapping[str, Any] | None, spread: bool = True) -> str:
+    """`1.31 (0.42..2.9) [1.5]`: the null is a mean, so a mean stands beside it, not the median of skewed values.
 
-    >>> cell_text({"quantiles": {"5": 0.42, "50": 1.31, "95": 2.9}, "null": None})
-    '1.31 (0.42..2.9)'
-    >>> cell_text({"quantiles": {"5": None, "50": None, "95": None}, "null": None})
+    >>> cell_text({"mean": 1.31, "quantiles": {"5": 0.42, "95": 2.9}, "null": 1.5})
+    '1.31 (0.42..2.9) [1.5]'
+    >>> cell_text({"mean": 1.31, "quantiles": {"5": 0.42, "95": 2.9}, "null": 1.5}, spread=False)
+    '1.31 [1.5]'
+    >>> cell_text({"mean": None, "quantiles": {"5": None, "95": None}, "null": None})
     '-'
     """
     from semfocus.report.value_axis import short
 
-    if row is None or row["quantiles"].get("50") is None:
+    if row is None or row["mean"] is None:
         return "-"
-    low, middle, high = (short(row["quantiles"].get(percent)) for percent in ("5", "50", "95"))
+    low, high = (short(row["quantiles"].get(percent)) for percent in ("5", "95"))
     null = row.get("null")
-    return f"{middle} ({low}..{high})" + ("" if null is None else f" [{short(null)}]")
-
-
-def _first(lines: list[tuple[str, list[str]]]) -> list[tuple[bool, tuple[str, list[str]]]]:
-    return [(place == 0, line) for place, line in enumerate(lines)]
+    between = f" ({low}..{high})" if spread else ""
+    return f"{short(row['mean'])}{between}" + ("" if null is None else f" [{short(null)}]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import StoreOption, existing_store
+from semfocus.cli.options import StoreOption, existing_store, with_runs
 
 if TYPE_CHECKING:
     from semfocus.runs import Store
@@ -80,11 +80,9 @@ def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any
     from semfocus.runs.plan import read_plans
 
     plans = read_plans(opened)
-    records = opened.records()
+    records = with_runs(opened, opened.records())
     for add in (with_evaluations, with_twins, with_inside):
         records = add(opened, records)
-    if not records:
-        raise ValueError(f"there are no runs in {opened.path} (say --store DIR, or run a study first)")
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]

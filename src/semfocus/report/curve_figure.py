@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from markupsafe import Markup
 
@@ -13,20 +15,30 @@ from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
 from semfocus.report.value_axis import value_axis
 
+#: with more epochs than this dots would be a line
+_MOST_LOOKS = 40
+#: of labels, where nothing was asked for
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 
 def curve_figure(
-    title: str, arms: Mapping[str, Sequence[Record]], column: str, inks: Mapping[str, Ink], target: float
+    title: str,
+    arms: Mapping[str, Sequence[Record]],
+    column: str,
+    inks: Mapping[str, Ink],
+    target: float,
+    moments: Mapping[str, int] = NOTHING,
 ) -> Markup | None:
-    """The panel of one quantity; None if no run has an epoch yet."""
+    """The panel of one quantity; None if no run has an epoch yet. `moments`: an epoch of an arm to mark upright."""
     everything = [record for records in arms.values() for record in records]
     grid = epoch_grid(everything)
     sampled = {label: sample(records, column, grid) for label, records in arms.items()}
     panel = _panel(title, "curves", sampled, grid[-1])
     if panel is None:
         return None
-    panel.level(
-        target, f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
-    )
+    text = f"{target:.0%} target" if not float(100 * target) % 1 else f"{100 * target:g}% target"
+    panel.level(target, text, at_left=bool(moments))  # upright lines stand where curves rise
+    _mark(panel, moments, inks)
     return with_lines(panel, sampled, grid, inks)
 
 
@@ -46,11 +58,18 @@ def along_figure(
     arms: Mapping[str, tuple[Sequence[int], Sampled]],
     inks: Mapping[str, Ink],
     members: str = "layers",
+    nulls: Mapping[str, Values] = NOTHING,
+    moments: Mapping[str, int] = NOTHING,
 ) -> Markup | None:
-    """The panel of a quantity along training: each arm on epochs of its own, its layers or seeds as thin lines."""
-    values = [value for _, arm in arms.values() for _, row in arm.seeds for value in row if value is not None]
+    """The panel of a quantity along training: each arm on epochs of its own, its layers or seeds as thin lines.
+
+    `nulls`: what noise or chance would give an arm at its epochs; `moments`: an epoch of an arm to mark upright.
+    """
+    rows = [row for _, arm in arms.values() for _, row in arm.seeds]
+    values = [value for row in rows for value in row if value is not None]
     if not values:
         return None
+    values += [value for row in nulls.values() for value in row if value is not None]
     panel = Panel(
         title,
         "along",
@@ -60,8 +79,9 @@ def along_figure(
         values=value_axis(values, HEIGHT - BOTTOM, TOP),
         members=members,
     )
+    _mark(panel, moments, inks)
     for label, (epochs, arm) in reversed(list(arms.items())):
-        _draw(panel, label, arm, epochs, inks[label])
+        _draw(panel, label, arm, epochs, inks[label], nulls.get(label), looks=True)
     if len(arms) <= MOST_LABELS:
         _name_ends(panel, {label: arm for label, (_, arm) in arms.items()}, inks)
     return panel.drawing.markup()
@@ -95,7 +115,23 @@ def with_lines(
     return panel.drawing.markup()
 
 
-def _draw(panel: Panel, label: str, arm: Sampled, grid: Sequence[int], ink: Ink) -> None:
+def _mark(panel: Panel, moments: Mapping[str, int], inks: Mapping[str, Ink]) -> None:
+    for label, epoch in moments.items():
+        panel.moment(epoch, inks[label].css_class, f"{label} reached its target accuracy at epoch {epoch}")
+
+
+def _draw(
+    panel: Panel,
+    label: str,
+    arm: Sampled,
+    grid: Sequence[int],
+    ink: Ink,
+    null: Values | None = None,
+    *,
+    looks: bool = False,
+) -> None:
+    """`looks`: a dot at each epoch, where these are few and the line between them is not known."""
+
     def points(values: Values) -> list[Point | None]:
         return [
             None if value is None else panel.place(epoch, value)
@@ -111,7 +147,11 @@ def _draw(panel: Panel, label: str, arm: Sampled, grid: Sequence[int], ink: Ink)
             alone = path(points(_without_median(values, arm.median)))
             if alone:
                 panel.drawing.add("path", css_class="alone", d=alone)
+        if null is not None:
+            panel.drawing.add("path", css_class="noise", d=path(points(null)))
         panel.drawing.add("path", css_class="median", d=path(points(arm.median)), tip=label)
+        for point in filter(None, points(arm.median) if looks and len(grid) <= _MOST_LOOKS else []):
+            panel.drawing.add("circle", css_class="look", cx=point[0], cy=point[1], r=2.6)
 
 
 def _without_median(values: Values, median: Values) -> Values:

@@ -19,7 +19,9 @@ from semfocus.report.landscape_map import colour_legend, landscape_map
 from semfocus.report.palette import inks
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import shortened, visible
+from semfocus.runs.record import TARGET_ACCURACY
 from semfocus.studies.arms import GROUPS, arm_of
+from semfocus.studies.wording import percent
 
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid, Landscape
@@ -29,15 +31,17 @@ TITLE = "How does the loss look around the model?"
 _MOST_POINTS = 61
 
 
-def write_landscape_page(landscapes: Sequence["Landscape"], path: str | os.PathLike[str]) -> Path:
-    """Write the page and return its path."""
+def write_landscape_page(
+    landscapes: Sequence["Landscape"], path: str | os.PathLike[str], command: str = ""
+) -> Path:
+    """Write the page and return its path; `command` makes it again."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, landscape_page(landscapes).encode())
+    write_durably(target, landscape_page(landscapes, command).encode())
     return target
 
 
-def landscape_page(landscapes: Sequence["Landscape"]) -> str:
+def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
     """The page as text, which needs nothing but itself."""
     landscapes = sorted(landscapes, key=_place_on_the_page)
     arms = [arm_of(each.run_spec) for each in landscapes]
@@ -64,6 +68,8 @@ def landscape_page(landscapes: Sequence["Landscape"]) -> str:
         legend=colour_legend(ramp, ramp.ticks()),
         slopes={unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")},
         facts=_common(landscapes),
+        cautions=_cautions(landscapes, names),
+        command=command,
         not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
     )
 
@@ -97,6 +103,28 @@ def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
     ]
 
 
+def _cautions(landscapes: Sequence["Landscape"], names: Sequence[str]) -> list[str]:
+    """Of models that are in no basin, or have not learned: what a flat map of them does not mean."""
+    found = []
+    for each, name in zip(landscapes, names, strict=True):
+        said = []
+        accuracy = each.train_accuracy
+        if accuracy is not None and accuracy < TARGET_ACCURACY:
+            said.append(
+                f"has not learned its task (training accuracy {percent(accuracy)}): a flat place is not a basin"
+            )
+        lower = max(each.grids, key=lambda grid: grid.drop, default=None)
+        if lower is not None and lower.drop > 0:
+            x, y = lower.flatness.lowest_at
+            where = f"({_number(x)}, {_number(y)})" + f" of pair {lower.pair + 1}" * (len(each.grids) > 1)
+            said.append(
+                f"is not at a minimum: at {where} the loss is {_number(lower.drop)} lower than at the model"
+            )
+        if said:
+            found.append(f"{shortened(name, 60)} {'; it '.join(said)}.")
+    return found
+
+
 def _maps(
     landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp
 ) -> list[tuple[int, list[Markup]]]:
@@ -106,7 +134,7 @@ def _maps(
         (
             pair,
             [
-                landscape_map(shortened(name, 44), grid, ramp)
+                landscape_map(_title(each, name), grid, ramp)
                 for each, name in zip(landscapes, names, strict=True)
                 for grid in each.grids
                 if grid.pair == pair
@@ -114,6 +142,12 @@ def _maps(
         )
         for pair in pairs
     ]
+
+
+def _title(landscape: "Landscape", name: str) -> str:
+    if landscape.train_accuracy is None:
+        return shortened(name, 44)
+    return f"{shortened(name, 24)}: training accuracy {percent(landscape.train_accuracy)}"
 
 
 def _data_block(landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp) -> Markup:

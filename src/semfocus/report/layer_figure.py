@@ -1,4 +1,4 @@
-"""One quantity layer by layer: for every run, and every pattern on its scores, its median and spread."""
+"""One quantity layer by layer: for every run, and every pattern on its scores, its mean and spread."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +38,10 @@ def slot_text(slot: Slot, num_heads: int) -> str:
 
 
 def layer_figure(title: str, series: Mapping[str, Sequence[Row]], inks: Mapping[str, Ink]) -> Markup | None:
-    """A box for each series in each layer: 5 to 95 % thin, quartiles thick, median as a dot, its null as a bar."""
+    """A box for each series in each layer: 5 to 95 % thin, quartiles thick, the mean as a dot, that of noise as a bar.
+
+    The null of a row is a mean, and few keys make skewed values, whose median would be beside it for no other reason.
+    """
     found = {label: slots_of(rows) for label, rows in series.items()}
     found = {label: rows for label, rows in found.items() if any(map(_has_values, rows.values()))}
     values = [value for rows in found.values() for row in rows.values() for value in _values(row)]
@@ -100,29 +103,33 @@ def layer_figure(title: str, series: Mapping[str, Sequence[Row]], inks: Mapping[
 def _box(drawing: Drawing, axis: Any, x: float, width: float, row: Row, name: str) -> None:
     at = {percent: row["quantiles"].get(str(percent)) for percent in (5, 25, 50, 75, 95)}
     y = {percent: axis(value) for percent, value in at.items()}
+    mean = row["mean"]
     hollow = " hollow" if row.get("counterfactual") else ""
     null = row.get("null")
-    said = f"{name}: median {short(at[50])}, quartiles {short(at[25])} to {short(at[75])}, 5 to 95 % {short(at[5])} to {short(at[95])}"
+    said = f"{name}: mean {short(mean)}"
     if null is not None:
-        said += f"; noise or chance would give {short(null)}"
+        said += f", of noise or by chance {short(null)}"
+    if at[5] != at[95]:
+        said += f"; median {short(at[50])}, quartiles {short(at[25])} to {short(at[75])}, 5 to 95 % {short(at[5])} to {short(at[95])}"
     if row.get("num_infinite") or row.get("num_missing"):
         said += (
             f"; {row.get('num_infinite', 0)} infinite and {row.get('num_missing', 0)} missing values left out"
         )
     with drawing.group(css_class=f"box{hollow}"):
-        drawing.add("line", css_class="whisker", x1=x, x2=x, y1=y[5], y2=y[95])
-        thick = max(2.4, 0.5 * width)
+        if at[5] != at[95]:
+            drawing.add("line", css_class="whisker", x1=x, x2=x, y1=y[5], y2=y[95])
+            thick = max(2.4, 0.5 * width)
+            drawing.add(
+                "rect",
+                css_class="quartiles",
+                x=x - thick / 2,
+                width=thick,
+                y=y[75],
+                height=max(1.0, y[25] - y[75]),
+                tip=said,
+            )
         drawing.add(
-            "rect",
-            css_class="quartiles",
-            x=x - thick / 2,
-            width=thick,
-            y=y[75],
-            height=max(1.0, y[25] - y[75]),
-            tip=said,
-        )
-        drawing.add(
-            "circle", css_class="middle", cx=x, cy=y[50], r=min(3.2, max(1.6, 0.24 * width)), tip=said
+            "circle", css_class="middle", cx=x, cy=axis(mean), r=min(3.2, max(1.6, 0.24 * width)), tip=said
         )
         if null is not None:
             drawing.add(
@@ -144,4 +151,4 @@ def _values(row: Row) -> list[float]:
     if not _has_values(row):
         return []
     null = row.get("null")
-    return [row["quantiles"]["5"], row["quantiles"]["95"], *([] if null is None else [null])]
+    return [row["mean"], row["quantiles"]["5"], row["quantiles"]["95"], *([] if null is None else [null])]

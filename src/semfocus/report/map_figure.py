@@ -43,6 +43,29 @@ def map_figure(title: str, one: Mapping[str, Any], maps: Mapping[str, Any], css_
     return drawing.markup()
 
 
+def weight_legend() -> Markup:
+    """The scale of the colours."""
+    width, left, right = 300.0, 8.0, 292.0
+    drawing = Drawing(width, 38.0, "colours of the weights", "weights-bar")
+    drawing.add("rect", css_class="paper", x=left, y=3.0, width=right - left, height=12.0)
+    for level in range(1, _LEVELS + 1):
+        drawing.add(
+            "rect",
+            css_class="weight",
+            x=left + (right - left) * (level - 1) / _LEVELS,
+            y=3.0,
+            width=(right - left) / _LEVELS,
+            height=12.0,
+            fill_opacity=f"{level / _LEVELS:.2f}",
+        )
+    drawing.add("rect", css_class="frame", x=left, y=3.0, width=right - left, height=12.0)
+    for weight in (0.0, 0.02, 0.1, 0.25, 0.5, 1.0):
+        at = left + (right - left) * math.sqrt(weight)
+        drawing.add("line", css_class="axis", x1=at, x2=at, y1=15.0, y2=19.0)
+        drawing.add("text", f"{weight:g}", css_class="tick", x=at, y=31.0, text_anchor="middle")
+    return drawing.markup()
+
+
 def _levels(weights: Sequence[Sequence[float]]) -> dict[int, list[str]]:
     """Cells of equal darkness, runs of them joined; what has no weight is left out."""
     found: dict[int, list[str]] = {}

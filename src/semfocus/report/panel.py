@@ -88,6 +88,13 @@ class Panel:
         self.drawing.add("line", css_class="target", x1=x, x2=x, y1=self.y.start, y2=self.y.end)
         self.drawing.add("text", label, css_class="target-label", x=x + 3, y=self.y.start - 4)
 
+    def moment(self, epoch: float, css_class: str, tip: str) -> None:
+        """An upright line that belongs to one arm."""
+        x = self.x(epoch)
+        self.drawing.add(
+            "line", css_class=f"moment {css_class}", x1=x, x2=x, y1=self.y.start, y2=self.y.end, tip=tip
+        )
+
     def end_label(self, label: str, css_class: str, y_line: float, y_text: float) -> None:
         """The name of a line at its right end, joined to it by a thin leader."""
         x = self.x.end

@@ -8,8 +8,10 @@ from typing import Any
 
 from semfocus import __version__
 from semfocus.durable import write_durably
+from semfocus.report.along_view import along_panels, along_sentences
+from semfocus.report.map_figure import weight_legend
 from semfocus.report.palette import inks
-from semfocus.report.probe_view import PART_NAMES, along_panels, answers, map_rows, series_groups
+from semfocus.report.probe_view import PART_NAMES, answers, map_rows, series_groups
 from semfocus.report.probed import Probed, ProbedRun, run_labels
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.wording import UNKNOWN
@@ -53,6 +55,9 @@ def probe_page(probed: Probed, *, title: str = TITLE) -> str:
             ],
             along=along_panels(probed, list(labels), along_part, chosen, TARGET_ACCURACY),
             along_part=PART_NAMES[along_part],
+            along_sentences=along_sentences(probed, list(labels), along_part, TARGET_ACCURACY),
+            weight_legend=weight_legend(),
+            target=TARGET_ACCURACY,
             along_missing=[label for label, run in zip(labels, probed.runs, strict=True) if not run.along],
             maps=map_rows(probed, list(labels), chosen),
             sequences=[(label, run.maps) for label, run in zip(labels, probed.runs, strict=True) if run.maps],

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from semfocus.report.curve_figure import along_figure, curve_figure
-from semfocus.report.layer_figure import layer_figure, slots_of
+from semfocus.report.layer_figure import layer_figure
 from semfocus.report.map_figure import map_figure
 from semfocus.report.palette import Ink
 from semfocus.report.probed import Probed, ProbedRun, Quantity, Row
 from semfocus.report.questions import QUESTIONS, question_of
-from semfocus.report.sampling import Sampled, Values, with_quartiles
 
 PART_NAMES = {"train": "training data", "held_out": "held-out data"}
 
@@ -70,45 +68,6 @@ def answers(probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str,
         if figure is not None:
             found.append(Answer(question.asks, quantity.unit, figure, question.reading, name in QUESTIONS))
     return found
-
-
-def along_panels(
-    probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str, Ink], target: float
-) -> list[Markup]:
-    """Accuracy, and beside it every quantity that was measured along training."""
-    there = {label: run for label, run in zip(labels, probed.runs, strict=True) if run.along}
-    names = list(dict.fromkeys(row["quantity"] for run in there.values() for row in run.along))
-    records = {label: [run.record] for label, run in there.items()}
-    titles = (("Training accuracy", "train_accuracy"), ("Held-out accuracy", "held_out_accuracy"))
-    figures = [curve_figure(title, records, column, inks, target) for title, column in titles if there]
-    for name in names:
-        arms = {}
-        for label, run in there.items():
-            own = [row for row in run.along if (row["quantity"], row["data"]) == (name, part)]
-            if own:
-                arms[label] = _over_epochs(own)
-        unit = probed.quantities[name].unit if name in probed.quantities else ""
-        title = name.replace("_", " ") + (f" ({unit})" if unit else "")
-        figures.append(along_figure(title, arms, inks) if arms else None)
-    return [figure for figure in figures if figure is not None]
-
-
-def _over_epochs(rows: Sequence[Row]) -> tuple[list[int], Sampled]:
-    """The medians of every layer and head, epoch by epoch."""
-    epochs = sorted({row["epoch"] for row in rows})
-    by_epoch = {epoch: slots_of([row for row in rows if row["epoch"] == epoch]) for epoch in epochs}
-    slots = dict.fromkeys(slot for found in by_epoch.values() for slot in found)
-    lines: list[tuple[object, Values]] = [
-        (
-            str(slot),
-            [
-                by_epoch[epoch][slot]["quantiles"].get("50") if slot in by_epoch[epoch] else None
-                for epoch in epochs
-            ],
-        )
-        for slot in slots
-    ]
-    return epochs, with_quartiles(lines)
 
 
 def map_rows(probed: Probed, labels: Sequence[str], inks: Mapping[str, Ink]) -> list[list[Markup]]:

@@ -26,6 +26,8 @@ class PlannedLandscape:
     recorded_loss: float | None
     grids: list[LandscapeDirectory]
     hessian: LandscapeDirectory | None
+    #: of the run at this epoch, where its record has one
+    train_accuracy: float | None = None
 
     @property
     def places(self) -> list[LandscapeDirectory]:
@@ -71,8 +73,10 @@ def plan_landscape(
         wanted = HessianSpec(**facts, data=_data(options), count=options.hessian)  # type: ignore[arg-type]
         hessian = landscape_directory(run, wanted)
         hessian.create(wanted, spec.model_dump(mode="json"), weights)
-    recorded = _recorded_loss(run, trained.epoch, options) if options.samples is None else None
-    return PlannedLandscape(run, trained.epoch, own, recorded, grids, hessian)
+    losses = f"{options.data}_loss"
+    recorded = _recorded(run, trained.epoch, losses) if options.samples is None else None
+    accuracy = _recorded(run, trained.epoch, "train_accuracy")
+    return PlannedLandscape(run, trained.epoch, own, recorded, grids, hessian, accuracy)
 
 
 def _grid_spec(options: LandscapeOptions, pair: int, **facts: object) -> GridSpec:
@@ -90,8 +94,8 @@ def _data(options: LandscapeOptions) -> DataName:
     return options.data  # type: ignore[return-value]  # checked by the spec
 
 
-def _recorded_loss(run: RunDirectory, epoch: int, options: LandscapeOptions) -> float | None:
+def _recorded(run: RunDirectory, epoch: int, column: str) -> float | None:
     """What the run's own record says of this epoch, where it says something."""
     curve = read_record(run).get("curve") or {}
-    losses = dict(zip(curve.get("epoch", []), curve.get(f"{options.data}_loss", []), strict=False))
-    return losses.get(epoch)
+    values = dict(zip(curve.get("epoch", []), curve.get(column, []), strict=False))
+    return values.get(epoch)

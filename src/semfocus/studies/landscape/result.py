@@ -33,6 +33,11 @@ class Grid:
         half = len(self.axis) // 2
         return float(self.losses[half, half])
 
+    @property
+    def drop(self) -> float:
+        """How much lower than at the model the loss is somewhere on the grid; 0 where the model is the lowest point."""
+        return self.centre - self.flatness.lowest
+
     @cached_property
     def flatness(self) -> Flatness:
         return flatness(self.losses, self.axis)
@@ -54,6 +59,7 @@ class Landscape:
     recorded_loss: float | None
     grids: list[Grid]
     eigenvalues: dict[str, Any] | None
+    train_accuracy: float | None = None
 
     @property
     def num_not_finite(self) -> int:
@@ -69,6 +75,7 @@ class Landscape:
             "epoch": self.epoch,
             "data": self.spec["data"],
             "samples": self.spec["samples"],
+            "train_accuracy": self.train_accuracy,
             "model_loss": self.own_loss,
             "recorded_loss": self.recorded_loss,
             "grids": [_plain_grid(grid) for grid in self.grids],
@@ -115,4 +122,5 @@ def read_landscape(planned: "PlannedLandscape") -> Landscape:
         recorded_loss=planned.recorded_loss,
         grids=[read_grid(place) for place in planned.grids],
         eigenvalues=None if planned.hessian is None else planned.hessian.eigenvalues(),
+        train_accuracy=planned.train_accuracy,
     )
