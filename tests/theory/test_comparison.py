@@ -106,6 +106,21 @@ def test_extremes_of_the_comparisons() -> None:
     assert c2_min_w(np.array([[5.0], [9.0]]), np.array([0.1, 0.2, 0.3])).shape == (2, 3)
 
 
+def test_a_tie_of_exact_constants_is_no_win() -> None:
+    for length in range(12, 400):
+        for separation in (4 / length, 2 / (length * 0.5)):
+            topk, full = route_a(8.0, 3.0, separation, 5, length)
+            assert topk == pytest.approx(full, rel=1e-14)
+            assert compare_numbers(8.0, 3.0, separation, None, 5, length)["exact"]["a"] is False
+    assert route_a(8.0, 3.0, 0.1, 5, 40) == (20.0, 20.0)
+    for length, spread in ((40, 8.0), (3, 0.1), (5, 0.01), (7, 0.2), (9, 0.05)):
+        kappa = float(route_b(spread, 0.0, 1.0, 1, length)[1])
+        topk, full = route_b(spread, 0.0, 2 / kappa, 1, length)
+        assert topk == pytest.approx(full, rel=1e-14)
+        assert compare_numbers(spread, 0.0, 2 / kappa, None, 1, length)["exact"]["b"] is False
+        assert compare_numbers(spread, 0.0, 2.01 / kappa, None, 1, length)["exact"]["b"] is True
+
+
 @pytest.mark.parametrize("function", [lhs_w, lambda *a: lhs_x(*a, 1), maxform_margin])
 def test_nonsense_is_named(function) -> None:
     for arguments, message in (

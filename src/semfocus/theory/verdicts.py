@@ -1,5 +1,6 @@
 """All comparisons of full and top-k attention at once, the three layers side by side (docs/theory.md, section 5)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -64,8 +65,13 @@ def compare_numbers(
         "c2": float(separation / dispersion_full),
         "published": {"lhs_w": in_w, "w": in_w < 1, "lhs_x": in_x, "x": None if in_x is None else in_x < 1},
         "maxform": {"margin": margin, "w": margin < 0},
-        "exact": {"route_a": a, "a": a[0] < a[1], "route_b": b, "b": b[0] < b[1]},
+        "exact": {"route_a": a, "a": _is_smaller(*a), "route_b": b, "b": _is_smaller(*b)},
     }
+
+
+def _is_smaller(topk: float, full: float) -> bool:
+    """By more than rounding: where both sides are the same number in theory nobody wins."""
+    return topk < full and not math.isclose(topk, full, rel_tol=1e-12)
 
 
 def at_quantile(stats: Mapping[str, Measured], quantity: str, quantile: int) -> float:
