@@ -169,7 +169,18 @@ def test_compare_takes_what_row_stats_gives() -> None:
     )
     assert half["local"] is None
     assert found["null"]["c1"] == pytest.approx(gaussian_null(30, 4)["c1"], rel=0.05)
-    assert half["c1"] == pytest.approx(found["null"]["c1"], rel=0.1), "these scores are the null model"
+
+
+@pytest.mark.parametrize("length", [16, 40])
+def test_noise_has_the_ratio_of_noise_at_every_quantile(length: int) -> None:
+    scores = np.random.default_rng(7).standard_normal((20_000, length))
+    everything = row_stats(scores, np.ones(scores.shape, bool))
+    found = compare(everything, row_stats(scores, topk_support(scores, 5)), 5, length, (50, 75, 90, 95))
+    for column in found["columns"]:
+        few = 0.15 if column["quantile"] == 100 else 0.03  # the extremes of two samples differ
+        assert column["c1"] == pytest.approx(column["null_c1"], rel=few), column["quantile"]
+    at_75 = found["columns"][1]
+    assert at_75["c1"] > 1.1 * found["null"]["c1"], "a ratio of means is no yardstick for one of quantiles"
 
 
 def test_compare_knows_local_constants_quantiles_and_missing_values() -> None:

@@ -110,17 +110,13 @@ def _masks_stay(summaries: Sequence["TaskSummary"]) -> Finding:
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Finding:
     """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
     from semfocus.studies.mechanism_tests.looked import looked
+    from semfocus.studies.mechanism_tests.noise import left_over
 
     numbers: list[str] = []
     shrinks: dict[str, list[bool]] = {}
     for label in agnostic_labels(summaries):
         for task in looked(summaries):
-            shares = {}
-            for seed, run in task.of("full").items():
-                ratio = run.value("dispersion_ratio", "end", "mean", pattern=label)
-                null = run.value("dispersion_ratio", "end", "null", pattern=label)
-                if ratio is not None and null:
-                    shares[seed] = ratio / null
+            shares = {seed: each.of_noise for seed, each in left_over(task, label, "end").items()}
             if shares:
                 numbers.append(
                     line(task, f"{label} leaves, of the dispersion it would leave of noise,", shares)
