@@ -149,6 +149,14 @@ def test_sharper_full_attention_that_beats_top_k_speaks_against_small_dispersion
     assert verdict("smaller_dispersion_faster", over_tasks(FALLING[::-1])) == "undecided"
 
 
+def test_a_few_tasks_of_larger_dispersion_do_not_contradict_what_many_others_say() -> None:
+    """Gains wherever the ratio is not below 1, but on too few tasks: 1, then 3 of 5."""
+    for ratios in ((1.001, 0.3, 0.3, 0.3, 0.3), (1.1, 1.2, 1.3, 0.3, 0.3)):
+        assert verdict("smaller_dispersion_faster", over_tasks((4.0,) * 5, ratios)) == "undecided"
+    many = over_tasks((4.0,) * 5, (1.1, 1.2, 1.3, 1.4, 0.3))
+    assert verdict("smaller_dispersion_faster", many) == "contradicted"
+
+
 def test_tasks_with_a_larger_gap_do_not_count_for_stability() -> None:
     assert verdict("stability_generalises", with_landscapes(2.0, 1.0, gap=0.3)) == "undecided"
 

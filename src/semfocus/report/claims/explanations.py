@@ -53,10 +53,8 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
         and found.value is not None
         and found.value < STRONG
     )
-    all_the_same = (
-        len(counted) >= FEWEST_TASKS
-        and bool(larger)
-        and majority([task for task in larger if task in gains], larger)
+    all_the_same = len(larger) >= FEWEST_TASKS and majority(
+        [task for task in larger if task in gains], larger
     )
     return decide(
         supported,
@@ -136,7 +134,7 @@ CLAIMS = (
         "dispersion",
         f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
         f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
-        f"Over at least {FEWEST_TASKS} tasks, top_k gains on more than half of those on which its dispersion is not smaller; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
+        f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
         _smaller_dispersion,
     ),
