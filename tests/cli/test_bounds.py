@@ -71,7 +71,9 @@ def test_the_table_for_scripts() -> None:
     assert len(found["cells"]) == 16
     first = found["cells"][0]
     assert first["exact"]["route_a"] == pytest.approx([125, 300])
-    assert first["null_c1"] == pytest.approx(0.106, abs=0.004)
+    nulls = {each["quantile"]: each["null_c1"] for each in found["cells"] if each["task"] == "parity"}
+    assert [nulls[each] for each in (75, 90, 95)] == pytest.approx([0.257, 0.299, 0.325], abs=0.008)
+    assert first["null_c1"] == pytest.approx(0.129, abs=0.004)
 
 
 def test_given_numbers_are_judged_in_words() -> None:
@@ -84,7 +86,9 @@ def test_given_numbers_are_judged_in_words() -> None:
     assert "0.970289" in result.output
     assert "0.898233" in result.output
     assert "-4.406853" in result.output
-    assert "independent Gaussian scores: 0.10" in result.output
+    assert "(independent Gaussian scores of one size: 0.099 at 50 %, 0.13" in result.output
+    assert "at 75 %, 0." in result.output
+    assert "at 100 %)" in result.output
     assert "A key load of 0.2 is not a maximum" in result.output
 
 

@@ -94,7 +94,7 @@ def ordered(keys: tuple[float, ...]) -> Records:
     arms = (("full", 1.0), ("full", 4.0), ("full", 10.0), ("top_k(5)", 1.0))
     return [
         record(task, pattern, seed, epochs, both("effective_keys", own), temperature=temperature)
-        for task in TASKS[:2]
+        for task in TASKS
         for (pattern, temperature), epochs, own in zip(arms, (80, 40, 20, 10), keys, strict=True)
         for seed in SEEDS
     ]
@@ -133,9 +133,7 @@ def test_one_seed_decides_nothing(name: str) -> None:
         assert verdict(name, few) == "undecided"
 
 
-@pytest.mark.parametrize(
-    "name", sorted(CASES.keys() - {"larger_dispersion_yet_faster", "effective_keys_order_arms"})
-)
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"larger_dispersion_yet_faster"}))
 def test_three_tasks_decide_nothing_about_tasks(name: str) -> None:
     for records in CASES[name]:
         few = [each for each in records if each["spec"]["task"] in TASKS[:3]]
@@ -150,6 +148,14 @@ def test_sharper_full_attention_that_beats_top_k_speaks_against_small_dispersion
     flat = over_tasks(FALLING[::-1], sharper=2)
     assert verdict("smaller_dispersion_faster", flat) == "contradicted"
     assert verdict("smaller_dispersion_faster", over_tasks(FALLING[::-1])) == "undecided"
+
+
+def test_a_few_tasks_of_larger_dispersion_do_not_contradict_what_many_others_say() -> None:
+    """Gains wherever the ratio is not below 1, but on too few tasks: 1, then 3 of 5."""
+    for ratios in ((1.001, 0.3, 0.3, 0.3, 0.3), (1.1, 1.2, 1.3, 0.3, 0.3)):
+        assert verdict("smaller_dispersion_faster", over_tasks((4.0,) * 5, ratios)) == "undecided"
+    many = over_tasks((4.0,) * 5, (1.1, 1.2, 1.3, 1.4, 0.3))
+    assert verdict("smaller_dispersion_faster", many) == "contradicted"
 
 
 def test_tasks_with_a_larger_gap_do_not_count_for_stability() -> None:
@@ -171,8 +177,8 @@ def test_only_grids_of_one_kind_are_compared() -> None:
 
 def test_arms_that_never_arrive_still_speak() -> None:
     records = ordered((16, 8, 4, 2))
-    never = [record("parity", "banded(5)", seed, NEVER, both("effective_keys", 1.0)) for seed in SEEDS] + [
-        record("even_pairs", "banded(5)", seed, NEVER, both("effective_keys", 1.0)) for seed in SEEDS
+    never = [
+        record(task, "banded(5)", seed, NEVER, both("effective_keys", 1.0)) for task in TASKS for seed in SEEDS
     ]
     (claim,) = [
         each for each in judge_all(analyse([*records, *never])) if each.name == "effective_keys_order_arms"

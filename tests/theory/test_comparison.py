@@ -106,6 +106,21 @@ def test_extremes_of_the_comparisons() -> None:
     assert c2_min_w(np.array([[5.0], [9.0]]), np.array([0.1, 0.2, 0.3])).shape == (2, 3)
 
 
+def test_a_tie_of_exact_constants_is_no_win() -> None:
+    for length in range(12, 400):
+        for separation in (4 / length, 2 / (length * 0.5)):
+            topk, full = route_a(8.0, 3.0, separation, 5, length)
+            assert topk == pytest.approx(full, rel=1e-14)
+            assert compare_numbers(8.0, 3.0, separation, None, 5, length)["exact"]["a"] is False
+    assert route_a(8.0, 3.0, 0.1, 5, 40) == (20.0, 20.0)
+    for length, spread in ((40, 8.0), (3, 0.1), (5, 0.01), (7, 0.2), (9, 0.05)):
+        kappa = float(route_b(spread, 0.0, 1.0, 1, length)[1])
+        topk, full = route_b(spread, 0.0, 2 / kappa, 1, length)
+        assert topk == pytest.approx(full, rel=1e-14)
+        assert compare_numbers(spread, 0.0, 2 / kappa, None, 1, length)["exact"]["b"] is False
+        assert compare_numbers(spread, 0.0, 2.01 / kappa, None, 1, length)["exact"]["b"] is True
+
+
 @pytest.mark.parametrize("function", [lhs_w, lambda *a: lhs_x(*a, 1), maxform_margin])
 def test_nonsense_is_named(function) -> None:
     for arguments, message in (
@@ -154,7 +169,18 @@ def test_compare_takes_what_row_stats_gives() -> None:
     )
     assert half["local"] is None
     assert found["null"]["c1"] == pytest.approx(gaussian_null(30, 4)["c1"], rel=0.05)
-    assert half["c1"] == pytest.approx(found["null"]["c1"], rel=0.1), "these scores are the null model"
+
+
+@pytest.mark.parametrize("length", [16, 40])
+def test_noise_has_the_ratio_of_noise_at_every_quantile(length: int) -> None:
+    scores = np.random.default_rng(7).standard_normal((20_000, length))
+    everything = row_stats(scores, np.ones(scores.shape, bool))
+    found = compare(everything, row_stats(scores, topk_support(scores, 5)), 5, length, (50, 75, 90, 95))
+    for column in found["columns"]:
+        few = 0.15 if column["quantile"] == 100 else 0.03  # the extremes of two samples differ
+        assert column["c1"] == pytest.approx(column["null_c1"], rel=few), column["quantile"]
+    at_75 = found["columns"][1]
+    assert at_75["c1"] > 1.1 * found["null"]["c1"], "a ratio of means is no yardstick for one of quantiles"
 
 
 def test_compare_knows_local_constants_quantiles_and_missing_values() -> None:

@@ -13,6 +13,7 @@ from semfocus.theory import (
     flip_jump,
     gap_density,
     gaussian_null,
+    gaussian_null_at,
     lambda_w_local,
     top_p_jump,
     topk_support,
@@ -173,6 +174,24 @@ def test_the_null_model(
     assert found["rho0"] == pytest.approx(1 / gap, rel=0.25), "small gaps are nearly exponential"
     assert found == gaussian_null(length, k, 4000)
     assert found != gaussian_null(length, k, 4000, seed=1)
+
+
+def test_the_null_model_at_a_quantile_is_that_of_the_same_rows() -> None:
+    scores = np.random.default_rng(0).standard_normal((4000, 16))
+    kept = np.sort(scores, axis=1)[:, -5:]
+    found = gaussian_null_at(16, 5, 75, 4000)
+    full, topk = np.percentile(np.ptp(scores, axis=1), 75), np.percentile(np.ptp(kept, axis=1), 75)
+    gap = np.percentile(kept[:, 0] - np.sort(scores, axis=1)[:, -6], 25)
+    expected = {"delta_full": full, "delta_topk": topk, "c1": topk / full, "separation": gap, "c2": gap / full}
+    assert found == pytest.approx(expected)
+    assert found["c1"] == pytest.approx(0.377, abs=0.01)
+    assert gaussian_null_at(5, 9, 75, 50) == {
+        **gaussian_null_at(5, 5, 75, 50),
+        "c1": 1.0,
+        "separation": math.inf,
+    }
+    with pytest.raises(ValueError, match="quantile must be from 0 to 100, got 101"):
+        gaussian_null_at(16, 5, 101)
 
 
 def test_the_null_model_without_choice() -> None:

@@ -88,10 +88,10 @@ def bounds(
         text += published_lines(columns)
     marks: list[Mark] = []
     if from_numbers:
-        column, null_c1 = _of_numbers(numbers, beta)
+        column, nulls = _of_numbers(numbers, beta)
         sentences = in_words(column)
-        output["comparison"] = column | {"null_c1": null_c1, "words": sentences}
-        text += ["", *comparison_lines(column, null_c1), "", *sentences]
+        output["comparison"] = column | {"null_c1": nulls, "words": sentences}
+        text += ["", *comparison_lines(column, numbers["--k"], numbers["--length"]), "", *sentences]
         marks.append(_own_mark(column))
     if runs:
         output["runs"], lines = _of_runs(runs, k, data, store)
@@ -106,14 +106,16 @@ def bounds(
         typer.echo("\n".join(text).strip("\n"))
 
 
-def _of_numbers(numbers: dict[str, Any], beta: float | None) -> tuple[dict[str, Any], float]:
-    from semfocus.theory import compare_numbers, gaussian_null
+def _of_numbers(numbers: dict[str, Any], beta: float | None) -> tuple[dict[str, Any], dict[str, float]]:
+    """The comparison, and the c1 of noise at the quantiles that such numbers may have."""
+    from semfocus.report.bounds_text import null_ratios
+    from semfocus.theory import compare_numbers
 
     full, topk, gap, k, length = numbers.values()
     if full <= 0:
         raise ValueError(f"--dispersion-full must be greater than 0, got {full:g}")
     column = compare_numbers(full, topk, gap, beta, k, length)
-    return column, gaussian_null(length, k)["c1"]
+    return column, {str(quantile): c1 for quantile, c1 in null_ratios(k, length).items()}
 
 
 def _own_mark(column: dict[str, Any]) -> "Mark":
@@ -128,13 +130,13 @@ def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[s
     from semfocus.durable import write_durably
     from semfocus.report.bounds_text import published_columns
     from semfocus.report.regions_figure import Mark, marks_of_table, regions_figure, regions_page
-    from semfocus.theory import PUBLISHED_K, gaussian_null
+    from semfocus.theory import PUBLISHED_K, gaussian_null_at
 
     marks = marks_of_table(published_columns())
     for length in (40, 600):
-        null = gaussian_null(length, PUBLISHED_K)
-        c1, c2 = null["c1"], null["separation"] / null["delta_full"]
-        tip = f"independent Gaussian scores, length {length}: c1 = {c1:.3f}, c2 = {c2:.2g}, whatever their scale"
+        null = gaussian_null_at(length, PUBLISHED_K, 75)
+        c1, c2 = null["c1"], null["c2"]
+        tip = f"independent Gaussian scores, length {length}, 75 %: c1 = {c1:.3f}, c2 = {c2:.2g}, whatever their scale"
         marks.append(Mark(c1, c2, "null", f"L = {length}", tip))
     figure = regions_figure([*marks, *own], 1.0 if beta is None else max(beta, 1.0))
     target.parent.mkdir(parents=True, exist_ok=True)

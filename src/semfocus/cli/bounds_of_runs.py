@@ -87,7 +87,7 @@ def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
             continue
         worst = place["columns"][-1]
         lines += ["", f"{name}, over all queries"]
-        lines += [f"  {line}" for line in comparison_lines(worst, place["null"]["c1"])]
+        lines += [f"  {line}" for line in comparison_lines(worst, place["k"], place["length"])]
         lines += [f"  {line}" for line in in_words(worst)]
         lines += [_other(column) for column in place["columns"][:-1]]
     return lines
@@ -97,5 +97,5 @@ def _other(column: Mapping[str, Any]) -> str:
     published = column["published"]
     return (
         f"  at {column['quantile']} %: LHS_W {published['lhs_w']:.6f}, LHS_X {published['lhs_x']:.6f}, "
-        f"max-form {column['maxform']['margin']:+.3f}, c1 {column['c1']:.3f}"
+        f"max-form {column['maxform']['margin']:+.3f}, c1 {column['c1']:.3f} (of noise {column['null_c1']:.3f})"
     )

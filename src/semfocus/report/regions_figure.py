@@ -182,8 +182,8 @@ def _legend(drawing: Drawing, marks: Sequence[Mark]) -> None:
     if any(mark.kind == "null" for mark in marks):
         with drawing.group(css_class="mark null"):
             drawing.add("path", d=f"M{x:.1f} {y - 4:.1f}h12M{x + 6:.1f} {y - 10:.1f}v12")
-        drawing.add("text", "independent Gaussian scores (k = 5)", css_class="legend", x=x + 18, y=y)
-        x += 285
+        drawing.add("text", "independent Gaussian scores (k = 5, 75 %)", css_class="legend", x=x + 18, y=y)
+        x += 325
     if any(mark.kind == "yours" for mark in marks):
         with drawing.group(css_class="mark holds kind-yours"):
             drawing.add("path", d=f"M{x + 6:.1f} {y - 11:.1f}l6 7l-6 7l-6 -7z")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from semfocus.theory.convergence import sgd_iterations, sgd_rate
     from semfocus.theory.gaps import average_topk_slope, gap_density
-    from semfocus.theory.gaussian import gaussian_null
+    from semfocus.theory.gaussian import gaussian_null, gaussian_null_at
     from semfocus.theory.jacobian import jacobian_norms
     from semfocus.theory.jumps import (
         largest_softmax_change,
@@ -58,6 +58,7 @@ __all__ = [
     "flip_jump",
     "gap_density",
     "gaussian_null",
+    "gaussian_null_at",
     "hrs_bound",
     "jacobian_norms",
     "lambda_w_local",
@@ -107,6 +108,7 @@ __getattr__, __dir__ = lazy_exports(
         "flip_jump": "semfocus.theory.local",
         "gap_density": "semfocus.theory.gaps",
         "gaussian_null": "semfocus.theory.gaussian",
+        "gaussian_null_at": "semfocus.theory.gaussian",
         "hrs_bound": "semfocus.theory.algorithmic_stability",
         "jacobian_norms": "semfocus.theory.jacobian",
         "lambda_w_local": "semfocus.theory.local",

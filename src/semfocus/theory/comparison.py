@@ -111,5 +111,6 @@ def route_b(
 
 
 def _two_over(sep: ArrayLike) -> Floats:
-    with np.errstate(over="ignore"):
-        return 2 * np.exp(log_inverse(reals("sep", sep)))
+    """2 / Δ by one division: through logarithms 2 / 0.1 would come out below 20, and a tie as a win."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return 2 / np.maximum(reals("sep", sep), 0.0)

@@ -1,5 +1,6 @@
 """All comparisons of full and top-k attention at once, the three layers side by side (docs/theory.md, section 5)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from semfocus.theory.arguments import counts
 from semfocus.theory.comparison import lhs_w, lhs_x, maxform_margin, route_a, route_b
-from semfocus.theory.gaussian import gaussian_null
+from semfocus.theory.gaussian import gaussian_null, gaussian_null_at
 
 #: measured values of one quantity: many, or {quantile in percent: value}
 Measured = ArrayLike | Mapping[int, float]
@@ -24,12 +25,14 @@ def compare(
 ) -> dict[str, Any]:
     """{"k", "length", "null", "columns"}: one column a quantile q; 100 is always there, the only one that is a supremum.
 
+    "null" are the means of `gaussian_null`; beside the c1 of a column stands "null_c1", that of independent Gaussian
+    scores at the same quantile. It is for one set of scores: two models may differ in the size of theirs.
+
     Both take what `row_stats` returns, or {quantile: value} for each quantity. Needed: "dispersion"; of top-k also
     "separation" (read at 100 - q) and "in_degree" (divided by k) or "key_load". With "lambda_w_local" on both sides
     the local constants are compared too. NaN (queries without keys) is left out.
     """
     kept, length = int(counts("k", k)), int(counts("L", L))
-    null = gaussian_null(length, kept, 2000)
     columns = []
     for quantile in sorted({*quantiles, 100}):
         load = at_quantile(topk_stats, "key_load", quantile) if "key_load" in topk_stats else None
@@ -41,8 +44,10 @@ def compare(
             kept,
             length,
         )
-        columns.append({"quantile": quantile, **column, **_local(full_stats, topk_stats, quantile)})
-    return {"k": kept, "length": length, "null": null, "columns": columns}
+        null = gaussian_null_at(length, kept, quantile)["c1"]
+        local = _local(full_stats, topk_stats, quantile)
+        columns.append({"quantile": quantile, "null_c1": null, **column, **local})
+    return {"k": kept, "length": length, "null": gaussian_null(length, kept), "columns": columns}
 
 
 def compare_numbers(
@@ -64,8 +69,13 @@ def compare_numbers(
         "c2": float(separation / dispersion_full),
         "published": {"lhs_w": in_w, "w": in_w < 1, "lhs_x": in_x, "x": None if in_x is None else in_x < 1},
         "maxform": {"margin": margin, "w": margin < 0},
-        "exact": {"route_a": a, "a": a[0] < a[1], "route_b": b, "b": b[0] < b[1]},
+        "exact": {"route_a": a, "a": _is_smaller(*a), "route_b": b, "b": _is_smaller(*b)},
     }
+
+
+def _is_smaller(topk: float, full: float) -> bool:
+    """By more than rounding: where both sides are the same number in theory nobody wins."""
+    return topk < full and not math.isclose(topk, full, rel_tol=1e-12)
 
 
 def at_quantile(stats: Mapping[str, Measured], quantity: str, quantile: int) -> float:

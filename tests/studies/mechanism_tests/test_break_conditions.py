@@ -31,6 +31,14 @@ def test_a_lower_held_out_accuracy_alone_is_undecided() -> None:
     assert verdicts(planted([0.4] * 2, [1.0] * 2, [0.9] * 2, [1.0] * 2))[1] == "undecided"
 
 
+def test_the_ratio_of_noise_stands_beside_that_of_the_models() -> None:
+    """Scores that know nothing are not met too: the reader must see it, at the very quantile and length."""
+    condition = break_conditions(planted([0.257, 0.26], [1.0] * 2, [1.0] * 2, [1.0] * 2))[0]
+    assert condition.tasks[0].verdict == "not met"
+    assert condition.tasks[0].numbers == "top_k(5) over full 0.26, 0.26 (noise of one size 0.26)"
+    assert "scores that know nothing have one too" in condition.rule
+
+
 def test_one_seed_decides_nothing() -> None:
     assert verdicts(planted([0.4], [1.0], [1.0], [1.0])) == ["undecided"] * 3
 

@@ -33,9 +33,10 @@ def test_smaller_ratios_with_larger_speedups_are_a_correlation_of_minus_one() ->
     assert (own.correlation.low, own.correlation.high) == (-1.0, -1.0)
     same = next(test for test in tests if test.same_scores and test.when == "end")
     assert same.correlation.value == 1.0, "planted the other way round"
-    assert {point.null for point in same.points} == {0.25}
-    assert sorted(point.share for point in same.points) == pytest.approx([1 - each for each in RATIOS[::-1]])
-    assert {point.null for point in own.points} == {None}, "noise is put under the same scores alone"
+    assert {left.null for point in same.points for left in point.left.values()} == {0.25}
+    shares = sorted(point.left[SEEDS[0]].share for point in same.points)
+    assert shares == pytest.approx([1 - each for each in RATIOS[::-1]])
+    assert not any(point.left for point in own.points), "noise is put under the same scores alone"
 
 
 def test_a_planted_contradiction_turns_the_sign() -> None:

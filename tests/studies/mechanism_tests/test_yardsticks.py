@@ -1,7 +1,7 @@
 """Which quantity orders the arms."""
 
 from semfocus.studies.mechanism_tests.yardsticks import yardsticks
-from studies.mechanism_tests.planted import NEVER, both, record, tasks_of
+from studies.mechanism_tests.planted import NEVER, TASKS, both, record, tasks_of
 
 #: arm -> epochs to target, effective keys, dispersion
 ARMS = {
@@ -12,10 +12,10 @@ ARMS = {
 }
 
 
-def planted(more: dict | None = None) -> list[dict]:
+def planted(more: dict | None = None, tasks: tuple[str, ...] = ("even_pairs", "parity")) -> list[dict]:
     records = []
     for (pattern, temperature), (epochs, keys, dispersion) in (ARMS | (more or {})).items():
-        for task in ("even_pairs", "parity"):
+        for task in tasks:
             for seed in (1, 2, 3):
                 rows = [*both("effective_keys", keys), *both("dispersion", dispersion)]
                 late = epochs * (1 if task == "parity" else 0.5)
@@ -26,9 +26,16 @@ def planted(more: dict | None = None) -> list[dict]:
 def test_the_quantity_that_was_planted_to_order_the_arms_comes_first() -> None:
     best, other = yardsticks(tasks_of(planted()))
     assert (best.quantity, best.correlation.value) == ("effective_keys", 1.0)
-    assert (best.correlation.low, best.correlation.num_groups) == (1.0, 6)
+    assert (best.correlation.low, best.correlation.num_clusters) == (None, 2), "two tasks give no interval"
     assert other.quantity == "dispersion"
     assert -1 < other.correlation.value < 0
+
+
+def test_seeds_of_one_task_give_no_interval_and_four_tasks_do() -> None:
+    (one,) = {each.correlation.low for each in yardsticks(tasks_of(planted(tasks=("parity",))))}
+    assert one is None
+    best, _ = yardsticks(tasks_of(planted(tasks=TASKS[:4])))
+    assert (best.correlation.low, best.correlation.high, best.correlation.num_clusters) == (1.0, 1.0, 4)
 
 
 def test_a_fixed_pattern_with_few_keys_that_never_learns_breaks_the_order_and_is_told_apart() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SOURCE = "Ram et al. 2025, conditions under which a mechanism breaks"
 _TEXTS = {
-    "dispersion": "Mechanism 1 (convergence) is not broken: the dispersion of top_k is clearly below that of full attention.",
+    "dispersion": "Mechanism 1 (convergence) is not broken: the dispersion of top_k is clearly below that of full attention (that of noise is too: this is no sign of learning).",
     "expressivity": "Mechanism 2 (generalisation) is not broken: keeping few keys costs no expressivity on these tasks.",
     "separation": "Mechanism 3 (separation) is not broken: scores are not so uniform that the choice of keys flips.",
 }

@@ -53,10 +53,8 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
         and found.value is not None
         and found.value < STRONG
     )
-    all_the_same = (
-        len(counted) >= FEWEST_TASKS
-        and bool(larger)
-        and majority([task for task in larger if task in gains], larger)
+    all_the_same = len(larger) >= FEWEST_TASKS and majority(
+        [task for task in larger if task in gains], larger
     )
     return decide(
         supported,
@@ -110,17 +108,13 @@ def _masks_stay(summaries: Sequence["TaskSummary"]) -> Finding:
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Finding:
     """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
     from semfocus.studies.mechanism_tests.looked import looked
+    from semfocus.studies.mechanism_tests.noise import left_over
 
     numbers: list[str] = []
     shrinks: dict[str, list[bool]] = {}
     for label in agnostic_labels(summaries):
         for task in looked(summaries):
-            shares = {}
-            for seed, run in task.of("full").items():
-                ratio = run.value("dispersion_ratio", "end", "mean", pattern=label)
-                null = run.value("dispersion_ratio", "end", "null", pattern=label)
-                if ratio is not None and null:
-                    shares[seed] = ratio / null
+            shares = {seed: each.of_noise for seed, each in left_over(task, label, "end").items()}
             if shares:
                 numbers.append(
                     line(task, f"{label} leaves, of the dispersion it would leave of noise,", shares)
@@ -140,7 +134,7 @@ CLAIMS = (
         "dispersion",
         f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
         f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
-        f"Over at least {FEWEST_TASKS} tasks, top_k gains on more than half of those on which its dispersion is not smaller; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
+        f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
         _smaller_dispersion,
     ),

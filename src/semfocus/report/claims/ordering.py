@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import TIMES
-from semfocus.report.claims.evidence import HOW_COUNTED, majority
+from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, majority
 from semfocus.report.claims.measured import HOW_MEASURED, enough, races_of, told
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
 SHARPER = f"full {TIMES}10"
-FEWEST_ARMS = 4
+FEWEST_ARMS, FEWEST_SEEDS_HERE = 4, 3
 #: a rank correlation above this orders
 ORDERS = 0.5
 
@@ -69,7 +69,7 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Finding:
     ):
         return Finding("undecided", told(numbers, summaries))
     seeds = min((len({run.seed for run in task.runs}) for task in tasks), default=0)
-    many = len(tasks) >= FEWEST_TASKS_HERE and seeds >= 3
+    many = len(tasks) >= FEWEST_TASKS and seeds >= FEWEST_SEEDS_HERE
     orders = keys.correlation.value > ORDERS and keys.correlation.low > 0
     return decide(many and orders, many and keys.correlation.high < ORDERS, told(numbers, summaries))
 
@@ -95,9 +95,9 @@ CLAIMS = (
         "effective_keys_order_arms",
         "How many keys an untrained model effectively attends to orders the arms: the fewer, the sooner it learns.",
         SOURCE,
-        "sharpness",
-        f"Over at least {FEWEST_TASKS_HERE} tasks with at least {FEWEST_ARMS} arms and 3 seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "
-        f"is above {ORDERS} with an interval above 0 (bootstrap over tasks and seeds). All arms count, fixed patterns too.",
+        "dispersion_small",
+        f"Over at least {FEWEST_TASKS} tasks with at least {FEWEST_ARMS} arms and {FEWEST_SEEDS_HERE} seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "
+        f"is above {ORDERS} with an interval above 0 (bootstrap over tasks, and over seeds inside them). All arms count, fixed patterns too.",
         f"With as many, the whole interval lies below {ORDERS}.",
         _keys_order_arms,
     ),

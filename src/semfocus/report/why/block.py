@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from semfocus.report.palette import Ink
 from semfocus.studies.mechanism_tests.looked import LookedTask
-from semfocus.studies.statistics.rank import FEWEST_GROUPS, RankCorrelation
+from semfocus.studies.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
 
 #: where there is no number
 MISSING = "\N{EN DASH}"
@@ -53,12 +53,13 @@ def arms_in(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[tuple[
     return [(label, ink) for label, ink in inks.items() if label in there]
 
 
-def correlation_text(found: RankCorrelation, of: str = "tasks") -> str:
+def correlation_text(found: RankCorrelation) -> str:
     """`-0.43 (95 % interval -0.90 to 0.21; 28 pairs of known order)`."""
     if found.value is None:
         return "no pair whose order is known"
     if found.low is None or found.high is None:
-        certainty = f"no interval: {found.num_groups} {of}, at least {FEWEST_GROUPS} are needed"
+        tasks = "1 task" if found.num_clusters == 1 else f"{found.num_clusters} tasks"
+        certainty = f"no interval: {tasks}, at least {FEWEST_CLUSTERS} are needed"
     else:
         certainty = f"95 % interval {found.low:+.2f} to {found.high:+.2f}"
     unknown = f", {found.num_unknown} unknown" if found.num_unknown else ""

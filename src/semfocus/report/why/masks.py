@@ -37,8 +37,8 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
                     [
                         test.words,
                         _WHEN[test.when],
-                        correlation_text(test.over_k, "groups"),
-                        correlation_text(test.over_temperature, "groups"),
+                        correlation_text(test.over_k),
+                        correlation_text(test.over_temperature),
                     ]
                     for test in tests
                 ],

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from semfocus.report.palette import Ink
 from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
 from semfocus.report.why.block import Block, Table, arms_in, correlation_text, shown
-from semfocus.studies.mechanism_tests.looked import LookedTask
+from semfocus.studies.mechanism_tests.looked import LookedTask, middle
+from semfocus.studies.mechanism_tests.noise import less_than_of_noise
 from semfocus.studies.mechanism_tests.ratio_against_speedup import RatioTest, ratio_tests
 from semfocus.studies.tables import speedup_text
 
@@ -106,14 +107,10 @@ def _smaller(test: RatioTest) -> str:
 
 
 def _than_noise(test: RatioTest) -> str:
-    noise = [
-        (point.share, point.null)
-        for point in test.points
-        if point.share is not None and point.null is not None
-    ]
+    noise = [point.left for point in test.points if point.left]
     if not noise:
         return ""
-    return f" (it leaves a smaller share than it leaves of noise on {sum(share < null for share, null in noise)})"
+    return f" (query by query, it leaves a smaller share than of noise on {sum(map(less_than_of_noise, noise))} of {len(noise)})"
 
 
 def _correlations(tests: Sequence[RatioTest]) -> list[list[str]]:
@@ -135,8 +132,8 @@ def _cells(tests: Sequence[RatioTest]) -> list[list[str]]:
             f"{_where(test)}, {_WHEN[test.when]}",
             point.task,
             ", ".join(f"{each:.2f}" for each in point.ratios.values()),
-            shown(point.share, ".2f"),
-            shown(point.null, ".2f"),
+            shown(middle(each.share for each in point.left.values()), ".2f"),
+            shown(middle(each.null for each in point.left.values()), ".2f"),
             speedup_text(point.speedup),
         ]
         for test in tests

@@ -44,7 +44,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
         "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way.",
         figures,
         _sentences(found),
-        "Arms are a choice of ours, not a sample, and some change several quantities at once; the interval is over tasks and seeds, not over arms. What orders the arms need not make them learn.",
+        "Arms are a choice of ours, not a sample, and some change several quantities at once; the interval is over tasks and their seeds, not over arms, and the best of several quantities looks better than it is. What orders the arms need not make them learn.",
         [
             Table(
                 "Rank correlations with epochs to target, arms of one task and seed",
@@ -80,10 +80,10 @@ def _scatter(each: Yardstick, inks: Mapping[str, Ink]) -> Markup | None:
 
 
 def _sentences(found: Sequence[Yardstick]) -> list[str]:
-    """Which quantity comes nearest to an order, and which have an interval on one side of 0."""
+    """Which quantity comes nearest to an order, and which have an interval on one side of 0: none with too few tasks."""
     best = found[0]
     said = [
-        f"Nearest to an order of the arms comes the {best.words}: {correlation_text(best.correlation, 'groups')}."
+        f"Of {len(found)} quantities, nearest to an order of the arms comes the {best.words}: {correlation_text(best.correlation)}."
     ]
     known = [each for each in found if each.correlation.low is not None and each.correlation.high is not None]
     for words, own in (
@@ -108,7 +108,7 @@ def _is_one_sided(each: Yardstick) -> bool:
 
 def _correlations(found: Sequence[Yardstick]) -> list[list[str]]:
     return [
-        [each.words, correlation_text(each.correlation, "groups"), correlation_text(each.choosing, "groups")]
+        [each.words, correlation_text(each.correlation), correlation_text(each.choosing)]
         for each in found
     ]
 

@@ -24,7 +24,6 @@ class TableRow:
     k: int
     length: int
     num_seeds: int
-    null_c1: float | None = None
     columns: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
 
@@ -77,7 +76,7 @@ def _row(
         compared = compare(full_stats, topk_stats, k, length, QUANTILES)
     except ValueError as error:  # scores that are all the same, say
         return TableRow(task, source, k, length, num, problem=str(error))
-    return TableRow(task, source, k, length, num, compared["null"]["c1"], compared["columns"])
+    return TableRow(task, source, k, length, num, compared["columns"])
 
 
 def _over_seeds(
@@ -109,11 +108,7 @@ def _published(task: str) -> list[TableRow]:
         cells[0].length,
         QUANTILES,
     )
-    return [
-        TableRow(
-            task, PUBLISHED, PUBLISHED_K, cells[0].length, 0, compared["null"]["c1"], compared["columns"]
-        )
-    ]
+    return [TableRow(task, PUBLISHED, PUBLISHED_K, cells[0].length, 0, compared["columns"])]
 
 
 def num_passing(rows: Sequence[TableRow], layer: str, name: str) -> tuple[int, int]:

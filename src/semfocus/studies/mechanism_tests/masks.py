@@ -62,7 +62,8 @@ def kept(run: LookedRun) -> int | None:
 def _within(
     points: Sequence[tuple[LookedRun, float]], fixed: Callable[[LookedRun], object]
 ) -> RankCorrelation:
-    groups: dict[object, list[Ranked]] = {}
+    tasks: dict[str, dict[object, list[Ranked]]] = {}
     for run, value in points:
-        groups.setdefault((run.task, run.seed, fixed(run)), []).append(Ranked.of_time(value, run.time))
-    return rank_correlation([group for group in groups.values() if len(group) > 1])
+        groups = tasks.setdefault(run.task, {})
+        groups.setdefault((run.seed, fixed(run)), []).append(Ranked.of_time(value, run.time))
+    return rank_correlation(groups.values() for groups in tasks.values())

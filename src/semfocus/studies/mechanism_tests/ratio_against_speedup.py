@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semfocus.studies.mechanism_tests.looked import LookedTask, When, middle
+from semfocus.studies.mechanism_tests.noise import LeftOver, left_over
 from semfocus.studies.statistics.rank import RankCorrelation, Ranked, rank_correlation_of_medians
 from semfocus.studies.statistics.speedup import Speedup, paired_speedup
 
@@ -18,10 +19,8 @@ class RatioPoint:
     task: str
     ratios: dict[int, float]
     speedup: Speedup
-    #: where the pattern was put on the scores of full attention: the mean over queries of the share of the dispersion
-    #: that it leaves, and the same for noise
-    share: float | None
-    null: float | None
+    #: by seed, where the pattern was put on the scores of full attention: the share of the dispersion that it leaves
+    left: dict[int, LeftOver]
 
     @property
     def ratio(self) -> float:
@@ -99,10 +98,4 @@ def _point(task: LookedTask, label: str, when: When, same_scores: bool) -> Ratio
     speedup = paired_speedup(base.times, arm.times)
     if not speedup.pairs:
         return None
-    share, null = (
-        middle(run.value("dispersion_ratio", when, at, pattern=label) for run in task.of("full").values())
-        if same_scores
-        else None
-        for at in ("mean", "null")
-    )
-    return RatioPoint(task.task, ratios, speedup, share, null)
+    return RatioPoint(task.task, ratios, speedup, left_over(task, label, when) if same_scores else {})

@@ -50,7 +50,7 @@ def yardsticks(tasks: Sequence[LookedTask]) -> list[Yardstick]:
 
 
 def _correlation(points: Sequence[tuple[LookedRun, float]]) -> RankCorrelation:
-    groups: dict[tuple[str, int], list[Ranked]] = {}
+    tasks: dict[str, dict[int, list[Ranked]]] = {}
     for run, value in points:
-        groups.setdefault((run.task, run.seed), []).append(Ranked.of_time(value, run.time))
-    return rank_correlation(groups.values())
+        tasks.setdefault(run.task, {}).setdefault(run.seed, []).append(Ranked.of_time(value, run.time))
+    return rank_correlation(seeds.values() for seeds in tasks.values())

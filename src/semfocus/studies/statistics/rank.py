@@ -10,8 +10,8 @@ from semfocus.studies.statistics.speedup import Pair, Time
 from semfocus.studies.statistics.student import LEVEL
 
 _RESAMPLES = 1000
-#: an interval from fewer groups than this would only repeat them
-FEWEST_GROUPS = 4
+#: an interval from fewer clusters (tasks) than this would only repeat them
+FEWEST_CLUSTERS = 4
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """-1 to 1, with a 95 % interval; None: nothing could be compared, or there are too few groups for an interval.
+    """-1 to 1, with a 95 % interval; None: nothing could be compared, or there are too few clusters for an interval.
 
     `num_pairs` were compared; of `num_unknown` more the order is not known, because runs ended before their target or
     tied, and they count neither way.
@@ -46,29 +46,37 @@ class RankCorrelation:
     high: float | None
     num_pairs: int
     num_unknown: int
-    num_groups: int
+    num_clusters: int
 
 
-def rank_correlation(groups: Iterable[Sequence[Ranked]], resamples: int = _RESAMPLES) -> RankCorrelation:
+def rank_correlation(
+    clusters: Iterable[Iterable[Sequence[Ranked]]], resamples: int = _RESAMPLES
+) -> RankCorrelation:
     """Somers' D: of the pairs inside a group whose order is known, the share that x orders alike minus the share it turns round.
 
-    A pair that x cannot tell apart counts as 0. Without censoring and ties this is Kendall's tau. The interval is
-    that of a bootstrap over groups (a task on a seed, say).
+    A pair that x cannot tell apart counts as 0. Without censoring and ties this is Kendall's tau. Groups (seeds of a
+    task) come in clusters (tasks): the bootstrap draws clusters, and groups inside each, because seeds of one task
+    do not speak for other tasks.
     """
-    counted = [_counts(group) for group in groups]
-    useful = [(total, num) for total, num, _ in counted if num]
-    unknown = sum(each for *_, each in counted)
+    counted = [[_counts(group) for group in cluster] for cluster in clusters]
+    unknown = sum(each for cluster in counted for *_, each in cluster)
+    useful = [own for cluster in counted if (own := [(total, num) for total, num, _ in cluster if num])]
     if not useful:
         return RankCorrelation(None, None, None, 0, unknown, 0)
-    num_pairs = sum(num for _, num in useful)
-    value = sum(total for total, _ in useful) / num_pairs
+    num_pairs = sum(num for own in useful for _, num in own)
+    value = sum(total for own in useful for total, _ in own) / num_pairs
     low, high = None, None
-    if len(useful) >= FEWEST_GROUPS:
+    if len(useful) >= FEWEST_CLUSTERS:
         import numpy
 
         draw = numpy.random.default_rng(0)
-        sums = numpy.array(useful, dtype=float)
-        drawn = sums[draw.integers(len(useful), size=(resamples, len(useful)))].sum(axis=1)
+        drawn = numpy.zeros((resamples, 2))
+        chosen = draw.integers(len(useful), size=(resamples, len(useful)))
+        for which, own in enumerate(useful):
+            sums = numpy.array(own, dtype=float)
+            times = (chosen == which).sum(axis=1)  # how often this cluster was drawn, each time with its own groups
+            picked = draw.integers(len(own), size=(int(times.sum()), len(own)))
+            numpy.add.at(drawn, numpy.repeat(numpy.arange(resamples), times), sums[picked].sum(axis=1))
         low, high = _limits(drawn[:, 0] / drawn[:, 1])
     return RankCorrelation(value, low, high, num_pairs, unknown, len(useful))
 
@@ -85,7 +93,7 @@ def rank_correlation_of_medians(
     if not num:
         return RankCorrelation(None, None, None, 0, unknown, len(there))
     low, high = None, None
-    if len(there) >= FEWEST_GROUPS:
+    if len(there) >= FEWEST_CLUSTERS:
         import numpy
 
         draw, values = numpy.random.default_rng(0), []
