@@ -178,7 +178,9 @@ def test_only_grids_of_one_kind_are_compared() -> None:
 def test_arms_that_never_arrive_still_speak() -> None:
     records = ordered((16, 8, 4, 2))
     never = [
-        record(task, "banded(5)", seed, NEVER, both("effective_keys", 1.0)) for task in TASKS for seed in SEEDS
+        record(task, "banded(5)", seed, NEVER, both("effective_keys", 1.0))
+        for task in TASKS
+        for seed in SEEDS
     ]
     (claim,) = [
         each for each in judge_all(analyse([*records, *never])) if each.name == "effective_keys_order_arms"

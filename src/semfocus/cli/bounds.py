@@ -91,7 +91,7 @@ def bounds(
         column, nulls = _of_numbers(numbers, beta)
         sentences = in_words(column)
         output["comparison"] = column | {"null_c1": nulls, "words": sentences}
-        text += ["", *comparison_lines(column, numbers["--k"], numbers["--length"]), "", *sentences]
+        text += ["", *comparison_lines(column, k or 0, length or 0), "", *sentences]
         marks.append(_own_mark(column))
     if runs:
         output["runs"], lines = _of_runs(runs, k, data, store)

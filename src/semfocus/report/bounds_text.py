@@ -82,10 +82,7 @@ def null_text(column: Column, k: int, length: int) -> str:
     >>> null_text({"quantile": 75, "null_c1": 0.257}, 5, 40)
     'independent Gaussian scores of one size: 0.257 at 75 %'
     """
-    if "quantile" in column:
-        found = {column["quantile"]: column["null_c1"]}
-    else:
-        found = null_ratios(k, length)
+    found = {column["quantile"]: column["null_c1"]} if "quantile" in column else null_ratios(k, length)
     said = ", ".join(f"{value:.3f} at {quantile} %" for quantile, value in found.items())
     return f"independent Gaussian scores of one size: {said}"
 
