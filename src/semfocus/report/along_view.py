@@ -32,7 +32,8 @@ def along_panels(
     titles = (("Training accuracy", "train_accuracy"), ("Held-out accuracy", "held_out_accuracy"))
     figures = [curve_figure(title, records, column, inks, target, times) for title, column in titles if there]
     for name in names:
-        arms, nulls = {}, {}
+        arms: dict[str, tuple[list[int], Sampled]] = {}
+        nulls: dict[str, Values] = {}
         for label, run in there.items():
             own = [row for row in run.along if (row["quantity"], row["data"]) == (name, part)]
             if own:
