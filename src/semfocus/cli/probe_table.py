@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from semfocus.report.probed import ProbedRun
+
+#: quantity -> a text for the layer, and one for each column
+Lines = Mapping[str, list[tuple[str, list[str]]]]
 
 #: of all quantities, those that a terminal shows; --json and --page have the others
 SHOWN = (
@@ -58,32 +62,52 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
 
 
 def print_table(console: "Console", title: str, columns: Mapping[str, list[dict[str, Any]]]) -> list[str]:
-    """The quantities that were printed. Spreads are left out where they have no room: no number is ever cut."""
+    """The quantities that were printed. No number is ever cut: without room spreads are left out, then columns go below."""
+    from rich.markup import escape
+
+    every = {name: found for name in SHOWN if (found := lines_of(name, columns))}
+    spread = len(groups_of(every, list(columns), console.width)) == 1
+    lines = every if spread else {name: lines_of(name, columns, spread=False) for name in every}
+    said = "mean (5..95 %)" if spread else "mean"
+    console.print(escape(f"\n{title}: {said} [the mean of noise, or by chance]"), style="italic")
+    for group in groups_of(lines, list(columns), console.width):
+        console.print(_table(lines, list(columns), group))
+    if not spread:
+        console.print("The spread (5..95 %) has no room here: a wider terminal, or --page.", style="dim")
+    return list(every)
+
+
+def groups_of(lines: Lines, labels: Sequence[str], width: int) -> list[list[int]]:
+    """The places of the columns that fit beside each other, at least one each."""
+    rows = [[name, slot, *cells] for name, found in lines.items() for slot, cells in found]
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+    first = sum(widths[:2]) + 4  # two more are the ends of a row
+    groups: list[list[int]] = []
+    used = width
+    for place, (label, cells) in enumerate(zip(labels, widths[2:], strict=False)):
+        needed = max(cells, max(map(len, label.split()), default=0) + 2) + 1
+        if not groups or used + needed > width:
+            groups.append([])
+            used = first
+        groups[-1].append(place)
+        used += needed
+    return groups
+
+
+def _table(lines: Lines, labels: Sequence[str], group: Sequence[int]) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    lines = {name: found for name in SHOWN if (found := lines_of(name, columns))}
-    spread = _width(lines) <= console.width
-    if not spread:
-        lines = {name: lines_of(name, columns, spread=False) for name in lines}
-    said = "mean (5..95 %)" if spread else "mean"
-    table = Table(
-        title=escape(f"{title}: {said} [the mean of noise, or by chance]"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("quantity", no_wrap=True)
     table.add_column("layer")
-    for label in columns:
-        table.add_column(escape(label), overflow="fold")
+    for place in group:
+        table.add_column(escape(labels[place]), overflow="fold")
     for name, found in lines.items():
-        for place, (slot, cells) in enumerate(found):
-            table.add_row("" if place else name, slot, *map(escape, cells))
-    console.print(table)
-    if not spread:
-        console.print("The spread (5..95 %) has no room here: a wider terminal, or --page.", style="dim")
-    return list(lines)
+        for number, (slot, cells) in enumerate(found):
+            table.add_row("" if number else name, slot, *(escape(cells[place]) for place in group))
+    return table
 
 
 def print_meanings(console: "Console", quantities: Iterable[str]) -> None:
@@ -92,12 +116,6 @@ def print_meanings(console: "Console", quantities: Iterable[str]) -> None:
 
     for name in quantities:
         console.print(f"{name:<24} {QUANTITIES[name].meaning}", style="dim", markup=False)
-
-
-def _width(lines: Mapping[str, list[tuple[str, list[str]]]]) -> int:
-    """Of the table without any wrapped cell; heads may wrap."""
-    rows = [[name, slot, *cells] for name, found in lines.items() for slot, cells in found]
-    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) + 2
 
 
 def columns_of(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from markupsafe import Markup
 
@@ -33,8 +32,8 @@ def along_panels(
     titles = (("Training accuracy", "train_accuracy"), ("Held-out accuracy", "held_out_accuracy"))
     figures = [curve_figure(title, records, column, inks, target, times) for title, column in titles if there]
     for name in names:
-        arms: dict[str, Any] = {}
-        nulls: dict[str, Any] = {}
+        arms: dict[str, tuple[list[int], Sampled]] = {}
+        nulls: dict[str, Values] = {}
         for label, run in there.items():
             own = [row for row in run.along if (row["quantity"], row["data"]) == (name, part)]
             if own:
