@@ -182,7 +182,13 @@ def test_the_null_model_at_a_quantile_is_that_of_the_same_rows() -> None:
     found = gaussian_null_at(16, 5, 75, 4000)
     full, topk = np.percentile(np.ptp(scores, axis=1), 75), np.percentile(np.ptp(kept, axis=1), 75)
     gap = np.percentile(kept[:, 0] - np.sort(scores, axis=1)[:, -6], 25)
-    expected = {"delta_full": full, "delta_topk": topk, "c1": topk / full, "separation": gap, "c2": gap / full}
+    expected = {
+        "delta_full": full,
+        "delta_topk": topk,
+        "c1": topk / full,
+        "separation": gap,
+        "c2": gap / full,
+    }
     assert found == pytest.approx(expected)
     assert found["c1"] == pytest.approx(0.377, abs=0.01)
     assert gaussian_null_at(5, 9, 75, 50) == {
