@@ -101,6 +101,10 @@ def test_extremes_of_the_comparisons() -> None:
     assert 0 <= c2_min_w(3000, 0.1) < 1e-300
     assert 0 <= c2_min_x(3000, 0.1, 2) < 1e-300
     assert c2_min_x(3000, 2.0, 2) == math.inf
+    assert c2_min_w(math.inf, 0.1) == c2_min_x(math.inf, 0.1, 1) == c2_min_x(math.inf, 0.99, 0) == 0
+    for ratio, load in ((1, 1), (2, 1), (0.1, math.inf)):
+        assert c2_min_x(math.inf, ratio, load) == lhs_x(math.inf, ratio * math.inf, 1, load) == math.inf
+    assert c2_min_w(math.inf, 1) == c2_min_w(math.inf, 2) == math.inf
     assert route_a(3, 3, math.inf, 5, 5) == pytest.approx([route_a(3, 3, 0, 9, 5)[1]] * 2)
     assert route_b(3, 1, 0, 5, 40)[0] == math.inf
     assert c2_min_w(np.array([[5.0], [9.0]]), np.array([0.1, 0.2, 0.3])).shape == (2, 3)

@@ -147,6 +147,23 @@ def test_two_blocks_by_hand() -> None:
     assert found["fro"] == pytest.approx(math.sqrt(squares))
 
 
+def test_an_infinite_layer_norm_enlarges_nothing_that_does_not_change() -> None:
+    given = {"z2": 1.1, "lsig": 1.0, "B_P": 0.8, "B_R": 0.7, "lx": 2.0, "lv": 2.0, "Xi": 2.0}
+    post = block_lipschitz("post", z1=math.inf, lw=0.0, **given)
+    assert post == {
+        "input": math.inf,
+        "W": 0.0,
+        "V": math.inf,
+        "P": pytest.approx(1.54),
+        "R": pytest.approx(1.76),
+    }
+    pre = block_lipschitz("pre", z1=math.inf, lw=0.0, **(given | {"lx": 0.0}))
+    assert pre["input"] == pytest.approx(1 + 1.1 * 0.8 * 0.7)
+    assert block_lipschitz("post", z1=math.inf, lw=1.0, **(given | {"z2": 0.0}))["input"] == 0
+    assert block_lipschitz("pre", z1=1.0, lw=1.0, **(given | {"B_P": math.inf, "B_R": 0.0}))["W"] == 1
+    assert layernorm_lipschitz([[math.inf, 1.0], [1.0, -1.0]], 0.0) == pytest.approx([0.0, 1.0])
+
+
 def test_many_blocks_become_infinite_and_not_nan() -> None:
     block = block_lipschitz("post", 300, 300, 1, 1, 1, 1e3, 1, 1, 1)
     found = model_lipschitz([block] * 60, 1.0, 1.0, 1.0)

@@ -73,6 +73,24 @@ def test_extremes_of_the_stability_bounds() -> None:
         stability_schedule([-0.1], 1, 1, 1, 10)
 
 
+def test_infinities_and_zeros_are_numbers_and_never_nan() -> None:
+    """Section 9: never raise on inf. A factor of 0 wins: what does not move is not enlarged."""
+    inf = math.inf
+    assert hrs_bound(1e200, 2, 0.25, 1000, 5000) == hrs_bound(inf, 2, 0.25, 1000, 5000) == 1
+    assert hrs_bound(1, 2, 0.25, 1000, 5000, inf) == inf, "a loss without a limit has a bound without one"
+    assert hrs_bound(inf, inf, 0.25, 10, 101) == pytest.approx(0.1), "the power of the constant is 0"
+    assert stability_schedule([0.1] * 3, 0.0, inf, 1, 10) == (0.0, 0)
+    assert stability_schedule([0.1] * 3, inf, 0.0, 1, 10) == (0.0, 0)
+    assert stability_schedule([0.1] * 3, inf, 1.0, 1, 10) == (pytest.approx(0.3), 3), "all is burn-in"
+    bound, t0 = stability_schedule([0.0, 0.1], 1.0, 1.0, inf, 10)
+    assert (bound, t0) == (pytest.approx(0.02), 0), "a step of 0 grows nothing"
+    assert stability_schedule([0.1], 1.0, 1.0, inf, 1)[0] == pytest.approx(0.2)
+    assert stability_schedule([0.1], 1.0, 1.0, 0.0, 10, inf) == (pytest.approx(0.02), 0)
+    assert sgd_rate(inf, 0, 1, 10) == sgd_rate(0, inf, 1, 10) == sgd_rate(inf, 1, 0, 10) == 0
+    assert sgd_iterations(inf, 0, 1, 0.1) == sgd_iterations(0, inf, 1, 1e-200) == 0
+    assert sgd_rate(inf, 1, 1, 10) == sgd_iterations(1e200, 1, 1, 1e-200) == inf
+
+
 def test_rates_and_iterations_are_inverse() -> None:
     steps = sgd_iterations(2.0, 3.0, 0.7, 0.1)
     assert sgd_rate(2.0, 3.0, 0.7, round(float(steps))) == pytest.approx(0.1**2, rel=1e-3)

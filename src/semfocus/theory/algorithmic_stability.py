@@ -5,7 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from semfocus.theory.arguments import Floats, counts, log, log_product, not_negative, positive
+from semfocus.theory.arguments import (
+    LOG_2,
+    Floats,
+    counts,
+    log,
+    log_product,
+    not_negative,
+    positive,
+    product,
+)
 
 
 def hrs_bound(L: float, beta: float, c: float, T: int, n: int, M: float = 1) -> float:
@@ -22,14 +31,16 @@ def hrs_bound(L: float, beta: float, c: float, T: int, n: int, M: float = 1) -> 
     if growth == 0:
         return float(M)
     power = 1 / (growth + 1)
+    once = LOG_2 + np.log(c) + 2 * np.log(L)
+    # M to the power 1 - power, T too; an infinite constant to the power 0 does not count
     logarithm = (
-        np.log(M)
+        (1 - power) * (np.log(M) + np.log(T))
         + np.log1p(1 / growth)
         - np.log(n - 1)
-        + power * np.log(2 * c * L**2 / M)
-        + growth * power * np.log(T)
+        + (power * once if power else 0.0)
     )
-    return float(min(M, np.exp(min(logarithm, 700.0))))
+    with np.errstate(over="ignore"):
+        return float(min(M, np.exp(logarithm)))
 
 
 def stability_schedule(
@@ -52,18 +63,21 @@ def stability_schedule(
         not_negative(name, value)
     positive("M", M)
     num, together = int(counts("n", n)), int(counts("batch", batch))
-    burn_in = M * np.minimum(1.0, together * np.arange(len(sizes) + 1) / num)
-    totals = burn_in + _after(sizes, L_grad * L_pair, beta * (1 - 1 / num), num)
+    burn_in = product(M, np.minimum(1.0, together * np.arange(len(sizes) + 1) / num))
+    once = log_product(LOG_2, log(L_grad), log(L_pair), -np.log(num))
+    totals = burn_in + _after(sizes, once, product(beta, 1 - 1 / num))
     best = int(np.argmin(totals))
     return float(min(M, totals[best])), best
 
 
-def _after(sizes: Floats, product: float, growth: float, num: int) -> Floats:
-    """For t0 = 0..T what the steps after t0 add; in logarithms, since the factors of many steps overflow."""
-    later = (
-        np.concatenate([np.cumsum(np.log1p(growth * sizes)[::-1])[::-1][1:], [0.0]]) if len(sizes) else sizes
-    )
-    terms = log_product(log(2 * product / num), log(sizes), later) if len(sizes) else sizes
+def _after(sizes: Floats, once: float, growth: float) -> Floats:
+    """For t0 = 0..T what the steps after t0 add; in logarithms, since the factors of many steps overflow.
+
+    `once`: log of what a step of size 1 adds, if nothing grows after it.
+    """
+    grown = np.log1p(product(growth, sizes))
+    later = np.concatenate([np.cumsum(grown[::-1])[::-1][1:], [0.0]]) if len(sizes) else sizes
+    terms = log_product(once, log(sizes), later) if len(sizes) else sizes
     with np.errstate(over="ignore"):
         added = np.exp(np.asarray(terms))
     return np.concatenate([np.cumsum(added[::-1])[::-1], [0.0]])

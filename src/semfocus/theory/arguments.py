@@ -83,3 +83,12 @@ def log_product(*factors: ArrayLike) -> Values:
     zero = np.any([np.isneginf(each) for each in known], axis=0)
     total = np.sum([np.where(zero, 0.0, each) for each in known], axis=0)
     return np.where(zero, -np.inf, total)[()]
+
+
+def product(*factors: ArrayLike) -> Values:
+    """The product, in which a factor of 0 wins over an infinite one, and too large is +inf, in silence."""
+    known = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in factors))
+    zero = np.any([each == 0 for each in known], axis=0)
+    with np.errstate(over="ignore", under="ignore"):
+        total = np.prod([np.where(zero, 1.0, each) for each in known], axis=0)
+    return np.where(zero, 0.0, total)[()]

@@ -54,9 +54,10 @@ def _share(full: Floats, topk: Floats, less: ArrayLike) -> Values:
 def c2_min_w(ds: ArrayLike, c1: ArrayLike) -> Values:
     """**Published** (as reconstructed), solved: `lhs_w` < 1 exactly for c2 = Δ/δ_s above this; +inf where none will do."""
     full, ratio = positive("ds", ds), not_negative("c1", c1)
-    room = (1 - ratio) * full - LOG_2
+    with np.errstate(invalid="ignore"):  # none is left of an infinite δ_s where c1 = 1
+        room = np.where(ratio == 1, 0.0, (1 - ratio) * full) - LOG_2
     inside = np.maximum(room, 0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         found = np.exp(-inside) / (full * -np.expm1(-inside))
     return np.where(room > 0, found, np.inf)[()]
 
@@ -64,12 +65,14 @@ def c2_min_w(ds: ArrayLike, c1: ArrayLike) -> Values:
 def c2_min_x(ds: ArrayLike, c1: ArrayLike, beta: ArrayLike) -> Values:
     """**Published** (as reconstructed), solved: `lhs_x` < 1 exactly for c2 = Δ/δ_s above this; +inf where none will do."""
     full, ratio, load = positive("ds", ds), not_negative("c1", c1), not_negative("beta", beta)
-    with np.errstate(over="ignore", divide="ignore"):
+    # e^-δ wins over δ: where δ_s is infinite any c2 above 0 will do, if anything is left of it and β is finite
+    boundless = np.isinf(full) & (ratio < 1) & np.isfinite(load)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         shrunk = np.exp((ratio - 1) * full)
         below = (1 + full) - (load + full * (1 + load)) * shrunk
         possible = below > 0
         found = (1 + load) * np.where(possible, shrunk, 0.0) / np.where(possible, below, 1.0)
-    return np.where(possible, found, np.inf)[()]
+    return np.where(boundless, 0.0, np.where(possible, found, np.inf))[()]
 
 
 def maxform_margin(ds: ArrayLike, dh: ArrayLike, sep: ArrayLike) -> Values:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from semfocus.theory.arguments import Values, counts, not_negative, positive
+from semfocus.theory.arguments import Values, counts, not_negative, positive, product
 
 
 def sgd_rate(L: ArrayLike, beta: ArrayLike, gap0: ArrayLike, T: ArrayLike) -> Values:
@@ -13,10 +13,13 @@ def sgd_rate(L: ArrayLike, beta: ArrayLike, gap0: ArrayLike, T: ArrayLike) -> Va
     top-k mask breaks it.
     """
     lipschitz, smooth = not_negative("L", L), not_negative("beta", beta)
-    return (lipschitz * np.sqrt(2 * smooth * not_negative("gap0", gap0) / counts("T", T)))[()]
+    return product(lipschitz, np.sqrt(product(2, smooth, not_negative("gap0", gap0), 1 / counts("T", T))))
 
 
 def sgd_iterations(L: ArrayLike, beta: ArrayLike, gap0: ArrayLike, eps: ArrayLike) -> Values:
     """Steps after which `sgd_rate` is at most eps²: 2β gap0 L²/eps⁴."""
     lipschitz, smooth = not_negative("L", L), not_negative("beta", beta)
-    return (2 * smooth * not_negative("gap0", gap0) * lipschitz**2 / positive("eps", eps) ** 4)[()]
+    gap, near = not_negative("gap0", gap0), positive("eps", eps)
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = 1 / near
+    return product(2, smooth, gap, lipschitz, inverse, lipschitz, inverse, inverse, inverse)
