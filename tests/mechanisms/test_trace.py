@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from semfocus.mechanisms import Banded, ObservableAttention, TopK, attention, capture, trace
+from semfocus.mechanisms import Banded, ObservableAttention, TopK, attending, attention, capture
 from tests.mechanisms.cases import random_mask, seeded
 
 
@@ -181,32 +181,38 @@ def test_a_model_without_our_attention_cannot_be_captured():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Whether each call of `attention` asked for the info."""
-    asked = []
+    """Which function served each call; the reference alone has the info."""
+    served = []
 
-    def spy(*arguments, **options):
-        asked.append(options.get("return_info", False))
-        return attention(*arguments, **options)
+    def spy_on(name):
+        function = getattr(attending, name)
 
-    monkeypatch.setattr(trace, "attention", spy)
-    return asked
+        def spy(*arguments, **options):
+            served.append(name)
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(attending, name, spy)
+
+    spy_on("attention")
+    spy_on("reference_attention")
+    return served
 
 
 def test_without_a_listener_nothing_extra_is_computed(model, tokens, calls):
     model(tokens)
-    assert calls == [False, False]
+    assert calls == ["attention"] * 2
 
 
 def test_the_info_is_computed_once_however_many_listen(model, tokens, calls):
     with capture(model), capture(model):
         model(tokens)
-    assert calls == [True, True]
+    assert calls == ["reference_attention"] * 2
 
 
 def test_the_way_it_is_computed_is_passed_on(model, tokens, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        trace, "attention", lambda *arguments, **options: seen.append(options) or arguments[2]
+        attending, "attention", lambda *arguments, **options: seen.append(options) or arguments[2]
     )
     model(tokens)
     assert [options["implementation"] for options in seen] == ["reference", "reference"]
