@@ -25,7 +25,7 @@ def names(runs: Path) -> list[str]:
 
 
 def test_a_table_of_runs_side_by_side(runs: Path, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "240")
     done = invoke("probe", *names(runs), "--samples", 10, "--patterns", "top_k(3); banded(3)", store=runs)
     assert done.exit_code == 0, done.stderr
     header = next(line for line in done.stdout.splitlines() if "quantity" in line)

@@ -1,6 +1,7 @@
 """Errors as one line on standard error, and the exit codes."""
 
 import functools
+import select
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
@@ -22,12 +23,14 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def _nobody_reads() -> bool:
-    """Whether the other end of standard output is closed; what could not be written is still to be."""
+    """Whether the other end of standard output is closed; a pipe to a worker can break as well."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return True
-    return False
+        place = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a file at all, as under a test
+        return False
+    watched = select.poll()
+    watched.register(place, 0)  # an error is told without being asked for
+    return bool(watched.poll(0))
 
 
 def explains_errors(command: Command) -> Command:
