@@ -94,11 +94,11 @@ def _maps(
 
 def _print(name: str, samples: int, rows: list[dict[str, object]]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from semfocus.cli.probe_table import SHOWN, lines_of
+    from semfocus.cli.wide_console import wide_console
     from semfocus.report.probe_view import as_if
 
     columns: dict[str, list[dict[str, object]]] = {}
@@ -114,4 +114,4 @@ def _print(name: str, samples: int, rows: list[dict[str, object]]) -> None:
     for quantity in SHOWN:
         for place, (slot, cells) in enumerate(lines_of(quantity, columns)):
             table.add_row(quantity if place == 0 else "", slot, *map(escape, cells))
-    Console(highlight=False).print(table)
+    wide_console().print(table)

@@ -24,11 +24,10 @@ _PARTS = {"held_out": "held-out data", "train": "training data"}
 
 def print_tables(found: "Sequence[ProbedRun]") -> None:
     """One table for each part of the data; then what may be wrong with the models."""
-    from rich.console import Console
-
+    from semfocus.cli.wide_console import wide_console
     from semfocus.report.probed import run_labels
 
-    console = Console(highlight=False)
+    console = wide_console()
     labels = list(run_labels(found))
     for label, run in zip(labels, found, strict=True):
         spec = run.record["spec"]
