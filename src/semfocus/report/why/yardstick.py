@@ -108,8 +108,7 @@ def _is_one_sided(each: Yardstick) -> bool:
 
 def _correlations(found: Sequence[Yardstick]) -> list[list[str]]:
     return [
-        [each.words, correlation_text(each.correlation), correlation_text(each.choosing)]
-        for each in found
+        [each.words, correlation_text(each.correlation), correlation_text(each.choosing)] for each in found
     ]
 
 

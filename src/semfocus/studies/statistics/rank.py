@@ -74,7 +74,9 @@ def rank_correlation(
         chosen = draw.integers(len(useful), size=(resamples, len(useful)))
         for which, own in enumerate(useful):
             sums = numpy.array(own, dtype=float)
-            times = (chosen == which).sum(axis=1)  # how often this cluster was drawn, each time with its own groups
+            times = (chosen == which).sum(
+                axis=1
+            )  # how often this cluster was drawn, each time with its own groups
             picked = draw.integers(len(own), size=(int(times.sum()), len(own)))
             numpy.add.at(drawn, numpy.repeat(numpy.arange(resamples), times), sums[picked].sum(axis=1))
         low, high = _limits(drawn[:, 0] / drawn[:, 1])
