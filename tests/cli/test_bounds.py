@@ -127,9 +127,13 @@ def test_numbers_for_scripts() -> None:
         ([], "say --paper-table, two probed runs, --regions FILE, or the five numbers"),
         (["--dispersion-full", "3"], "also needs --dispersion-topk, --separation, --k, --length"),
         (given(dispersion_full="0"), "--dispersion-full must be greater than 0, got 0"),
-        (given(dispersion_topk="-1"), "dh must be at least 0, got -1"),
-        (given(separation="nan"), "sep must not be NaN"),
-        (given(k="0"), "k must be at least 1, got 0"),
+        (given(dispersion_full="nan"), "--dispersion-full must be greater than 0, got nan"),
+        (given(dispersion_topk="-1"), "--dispersion-topk must be at least 0, got -1"),
+        (given(separation="nan"), "--separation must be at least 0"),
+        (given(separation="-1"), "top-k keeps the highest scores, so no masked one lies above them), got -1"),
+        (given(beta="-1"), "--beta must be at least 0, got -1"),
+        (given(k="0"), "--k must be at least 1, got 0"),
+        (given(length="0"), "--length must be at least 1, got 0"),
         (["--regions", "regions.png"], "--regions must end in .svg or .html, got 'regions.png'"),
         (["a", "b", "c"], "one or two runs can be compared, got 3"),
     ],
@@ -222,10 +226,12 @@ def test_rows_are_compared_by_layer_and_over_all_of_them() -> None:
 def test_rows_that_cannot_be_compared_say_why() -> None:
     flat = [row("dispersion", 0.0, 0.0), row("dispersion", 1.0, 2.0, layer=1)]
     _, first, second = comparison_of_rows(flat, rows_of("top_k(5)"), 5, 40)
-    assert first["problem"] == "ds must be greater than 0, got 0"
+    assert first["problem"] == "the dispersion of full attention must be greater than 0, got 0"
     assert second["columns"]
     missing = [row("dispersion", None, None, num=0, num_missing=9)]
-    assert comparison_of_rows(missing, rows_of("top_k(5)"), 5, 40)[0]["problem"] == "ds must not be NaN"
+    assert comparison_of_rows(missing, rows_of("top_k(5)"), 5, 40)[0]["problem"] == (
+        "the dispersion of full attention must not be NaN"
+    )
     everything = [
         row("dispersion", 1.0, 2.0),
         row("separation", None, None, num=0, num_infinite=9),
@@ -243,10 +249,18 @@ def test_rows_that_cannot_be_compared_say_why() -> None:
 def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
     """A store with three runs; what their probes are can be changed."""
     monkeypatch.chdir(tmp_path)
-    for name, pattern in (("aaa", "full"), ("bbb", "top_k(5)"), ("ccc", "banded(5)")):
+    for name, pattern, task in (
+        ("aaa", "full", "parity"),
+        ("bbb", "top_k(5)", "parity"),
+        ("ccc", "banded(5)", "parity"),
+        ("ddd", "top_k(5)", "even_pairs"),
+        ("eee", "full+G1", "parity"),
+        ("fff", "top_k(5)+G1", "parity"),
+    ):
         folder = tmp_path / "runs" / name
         folder.mkdir(parents=True)
-        (folder / "spec.json").write_text(json.dumps({"pattern": pattern, "training": {"length": [30, 40]}}))
+        spec = {"task": task, "pattern": pattern, "training": {"length": [30, 40]}}
+        (folder / "spec.json").write_text(json.dumps(spec))
     stored = {
         "aaa": [
             *rows_of("full"),
@@ -256,22 +270,82 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[di
         ],
         "bbb": rows_of("top_k(5)", epoch=9),
         "ccc": rows_of("banded(5)"),
+        "ddd": rows_of("top_k(5)"),
+        "eee": rows_of("full"),
+        "fff": rows_of("top_k(5)+G1"),
     }
-    monkeypatch.setattr(RunDirectory, "probes", lambda self: stored[self.name], raising=False)
+    monkeypatch.setattr(RunDirectory, "probes", lambda self: stored[self.name])
     return stored
 
 
 def test_two_probed_runs(probed: dict[str, list]) -> None:
     result = invoke("aaa", "bbb")
     assert result.exit_code == 0, result.output
-    assert "aaa against bbb: full against top_k(5), held_out data, epochs 7 and 9" in result.output
+    title = "aaa against bbb: full against top_k(5), held_out data, epochs 7 and 9, 3 sequences"
+    assert result.output.splitlines()[0] == title
     assert "all layers, over all queries" in result.output
-    assert "layer 1, head 0, over all queries" in result.output
+    assert "layer 1, over all queries" in result.output
+    assert "layer 2, over all queries" in result.output, "layers count from 1, as on pages"
     assert "The published condition" in result.output
     found = read_json(invoke("aaa", "bbb", "--json").stdout)["runs"]
     assert found["epochs"] == [7, 9]
     assert found["places"][0]["k"] == 5
     assert found["places"][0]["length"] == 40
+
+
+def largest(answer: dict[str, Any]) -> tuple[float, float]:
+    """Dispersion of full and of top-k over all queries and layers."""
+    worst = answer["places"][0]["columns"][-1]
+    return worst["dispersion_full"], worst["dispersion_topk"]
+
+
+def test_each_side_is_one_measurement_the_largest(probed: dict[str, list]) -> None:
+    """Few sequences that were looked at later do not mix with many, nor do quantities along training."""
+    few = [row("dispersion", 1.0, 2.0, layer=layer, samples=1) for layer in (0, 1)]
+    along = [row("dispersion", 1.0, 3.0, samples=64, epoch=99, quantities="along:abc")]
+    probed["aaa"] += [*few, *along]
+    probed["bbb"] += [{**each, "pattern": "top_k(5)"} for each in along]
+    found = read_json(invoke("aaa", "bbb", "--json").stdout)["runs"]
+    assert largest(found) == (20.0, 8.0)
+    assert (found["samples"], found["epochs"]) == ([3, 3], [7, 9])
+    probed["bbb"] += rows_of("top_k(5)", epoch=9, samples=8)
+    result = invoke("aaa", "bbb")
+    assert "3 and 8 sequences\nnote: extremes over more sequences are farther out" in result.output
+    probed["aaa"] += [
+        each
+        | {"quantiles": {q: value + 1 for q, value in each["quantiles"].items()}, "quantities": "all:new"}
+        for each in rows_of("full")
+    ]
+    found = read_json(invoke("aaa", "bbb", "--json").stdout)["runs"]
+    assert largest(found)[0] == 21.0, "of two as large the later one"
+    twice = [*rows_of("full"), *rows_of("full")]
+    with pytest.raises(ValueError, match="the full side has dispersion twice"):
+        comparison_of_rows(twice, rows_of("top_k(5)"), 5, 40)
+
+
+def test_local_constants_are_said_to_be_of_sampled_queries(probed: dict[str, list]) -> None:
+    for name, pattern, high in (("aaa", "full", 2.0), ("bbb", "top_k(5)", 3.0)):
+        epoch = probed[name][0]["epoch"]
+        local = {"pattern": pattern, "epoch": epoch}
+        probed[name] += [row("lambda_w_local", 0.1, high, layer=layer, **local) for layer in (0, 1)]
+    result = invoke("aaa", "bbb")
+    assert (
+        "Measured locally, at sampled queries only (the largest of them is no supremum), full attention has"
+        in result.output
+    )
+    assert "  sampled    W  top-k 3" in result.output
+    assert "local  " not in result.output
+
+
+def test_an_epoch_can_be_chosen(probed: dict[str, list]) -> None:
+    probed["bbb"] += rows_of("top_k(5)", epoch=2)
+    assert read_json(invoke("aaa", "bbb", "--epoch", 2, "--json").stdout)["runs"]["epochs"] == [2, 2]
+    assert "run bbb was probed after epoch 2, 9, not after 7" in invoke("aaa", "bbb", "--epoch", 7).output
+
+
+def test_global_tokens_are_keys(probed: dict[str, list]) -> None:
+    place = read_json(invoke("eee", "fff", "--json").stdout)["runs"]["places"][0]
+    assert (place["k"], place["length"]) == (6, 41)
 
 
 def test_one_run_with_top_k_applied_to_its_scores(probed: dict[str, list]) -> None:
@@ -290,6 +364,14 @@ def test_what_is_wrong_with_runs_is_said(probed: dict[str, list]) -> None:
         (["bbb", "bbb"], "the first run must have full attention, got top_k(5)"),
         (["aaa", "bbb", "--data", "train"], "run bbb has probes of held_out data, not of 'train'"),
         (["aaa", "zzz"], "no run is called 'zzz'"),
+        (["aaa", "bbb", "--k", "3"], "the second run has top_k(5), not k = 3"),
+        (
+            ["aaa", "ddd"],
+            "the same sequences can be compared, got parity of length [30, 40] with 0 global tokens and even_pairs",
+        ),
+        (["aaa", "fff"], "with 0 global tokens and parity of length [30, 40] with 1 global tokens"),
+        (["aaa", "bbb", "--dispersion-full", "3"], "bring their own numbers: leave out --dispersion-full"),
+        (["aaa", "bbb", "--length", "3"], "bring their own numbers: leave out --length"),
         (["aaa", "bbb", "--store", "nothing"], "there is no store at nothing"),
     ):
         result = invoke(*arguments)

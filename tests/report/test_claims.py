@@ -165,7 +165,7 @@ CASES: dict[str, tuple[Records, Records]] = {
 }
 #: decided by what was measured inside models: test_explanations.py
 NEVER_FROM_CURVES = {
-    *("smaller_dispersion_faster", "stability_generalises", "separation_keeps_masks"),
+    *("smaller_dispersion_faster", "stability_generalises"),
     *("agnostic_does_not_shrink_dispersion", "larger_dispersion_yet_faster", "effective_keys_order_arms"),
     *("dispersion_not_broken", "expressivity_not_broken", "separation_not_broken"),
 }

@@ -28,15 +28,6 @@ def over_tasks(
     return records
 
 
-def with_masks(share: float) -> Records:
-    return [
-        record(task, pattern, seed, 40, [row("mask_agreement_0.01", share)])
-        for task in TASKS
-        for pattern in ("full", "top_k(5)")
-        for seed in SEEDS
-    ]
-
-
 def with_fixed(ratio: float) -> Records:
     other = {"pattern": "banded(5)", "counterfactual": True, "null": 0.6}
     return [
@@ -105,7 +96,6 @@ FALLING = (16.0, 8.0, 4.0, 2.0, 1.6)
 CASES: dict[str, tuple[Records, Records]] = {
     "smaller_dispersion_faster": (over_tasks(FALLING), over_tasks(FALLING, (1.1, 1.2, 1.3, 1.4, 1.5))),
     "stability_generalises": (with_landscapes(2.0, 1.0), with_landscapes(1.0, 2.0)),
-    "separation_keeps_masks": (with_masks(0.95), with_masks(0.85)),
     "agnostic_does_not_shrink_dispersion": (with_fixed(0.58), with_fixed(0.4)),
     "dispersion_not_broken": (broken(0.4, 1.0, 1.0), broken(0.9, 1.0, 1.0)),
     "expressivity_not_broken": (broken(0.4, 1.0, 1.0), broken(0.4, 0.9, 1.0)),

@@ -43,6 +43,12 @@ def bounds(
         ),
     ] = None,
     data: Annotated[str, typer.Option(help="Probe rows of a run: train or held_out.")] = "held_out",
+    epoch: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Probe rows of a run: after this epoch (default: the last one).", show_default=False
+        ),
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -73,6 +79,8 @@ def bounds(
         raise ValueError(
             "say --paper-table, two probed runs, --regions FILE, or the five numbers (see --help)"
         )
+    if runs and (beside := [name for name in given if name != "--k"]):
+        raise ValueError(f"runs bring their own numbers: leave out {', '.join(beside)}")
     if from_numbers and len(given) < len(numbers):
         missing = ", ".join(name for name in numbers if name not in given)
         raise ValueError(f"a comparison of numbers also needs {missing}")
@@ -94,7 +102,7 @@ def bounds(
         text += ["", *comparison_lines(column, k or 0, length or 0), "", *sentences]
         marks.append(_own_mark(column))
     if runs:
-        output["runs"], lines = _of_runs(runs, k, data, store)
+        output["runs"], lines = _of_runs(runs, k, data, epoch, store)
         text += lines
     if regions is not None:
         _draw(regions, marks, beta, sentences)
@@ -112,8 +120,18 @@ def _of_numbers(numbers: dict[str, Any], beta: float | None) -> tuple[dict[str, 
     from semfocus.theory import compare_numbers
 
     full, topk, gap, k, length = numbers.values()
-    if full <= 0:
+    if not full > 0:
         raise ValueError(f"--dispersion-full must be greater than 0, got {full:g}")
+    for name, value in (("--dispersion-topk", topk), ("--beta", 0.0 if beta is None else beta)):
+        if not value >= 0:
+            raise ValueError(f"{name} must be at least 0, got {value:g}")
+    if not gap >= 0:
+        raise ValueError(
+            f"--separation must be at least 0 (top-k keeps the highest scores, so no masked one lies above them), got {gap:g}"
+        )
+    for name, count in (("--k", k), ("--length", length)):
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}")
     column = compare_numbers(full, topk, gap, beta, k, length)
     return column, {str(quantile): c1 for quantile, c1 in null_ratios(k, length).items()}
 
@@ -145,8 +163,8 @@ def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[s
 
 
 def _of_runs(
-    names: list[str], k: int | None, data: str, store: Path | None
+    names: list[str], k: int | None, data: str, epoch: int | None, store: Path | None
 ) -> tuple[dict[str, Any], list[str]]:
     from semfocus.cli.bounds_of_runs import compare_runs
 
-    return compare_runs(names, k, data, store)
+    return compare_runs(names, k, data, epoch, store)

@@ -8,6 +8,13 @@ from semfocus.theory import compare
 
 Row = Mapping[str, Any]
 Place = tuple[int | None, int | None]
+#: for the names of arguments in messages
+_WORDS = {
+    "ds": "the dispersion of full attention",
+    "dh": "the dispersion of top-k",
+    "sep": "the separation of top-k",
+    "beta": "the key load of top-k",
+}
 NEEDED = {"full": ("dispersion",), "top-k": ("dispersion", "separation", "key_load")}
 
 
@@ -16,7 +23,7 @@ def comparison_of_rows(
 ) -> list[dict[str, Any]]:
     """What `semfocus.theory.compare` says of every layer and head that both have, and of the worst over all of them.
 
-    Rows as `semfocus.probes` writes them, of one epoch and one data set a side. Each answer has "layer" and "head",
+    Rows as `semfocus.probes` writes them, of one measurement a side. Each answer has "layer" and "head",
     (None, None) for all, and either what `compare` returns or "problem": why these numbers cannot be compared.
     """
     sides = {"full": _by_place(full_rows, "full"), "top-k": _by_place(topk_rows, "top-k")}
@@ -44,6 +51,10 @@ def _by_place(rows: Sequence[Row], side: str) -> dict[Place, Stats]:
     for row in rows:
         if row["quantity"] in (*NEEDED[side], "lambda_w_local"):
             stats = found.setdefault((row["layer"], row["head"]), {})
+            if row["quantity"] in stats:
+                raise ValueError(
+                    f"rows of one measurement are needed, the {side} side has {row['quantity']} twice"
+                )
             stats[row["quantity"]] = {int(q): _value(row, value) for q, value in row["quantiles"].items()}
     whole = {place: each for place, each in found.items() if all(name in each for name in NEEDED[side])}
     if not whole:
@@ -74,4 +85,5 @@ def _compared(place: Place, full: Stats, topk: Stats, k: int, length: int) -> di
     try:
         return where | compare(full, topk, k, length, quantiles)
     except ValueError as error:
-        return where | {"problem": str(error)}
+        name, _, rest = str(error).partition(" ")
+        return where | {"problem": f"{_WORDS.get(name, name)} {rest}"}

@@ -132,6 +132,7 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
 
 def _why(why: Why) -> list[str]:
     parts = [f"## Why? ({plain(why.size)}: {why.num_runs} runs looked into)"]
+    parts += [plain(why.not_tested)] if why.not_tested else []
     for block in why.blocks:
         parts += [f"### {plain(block.question)}", plain(block.how)]
         parts += ["\n".join(f"- {plain(line)}" for line in block.says)]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.evidence import FEWEST_TASKS, majority
-from semfocus.report.claims.measured import FEWEST_LOOKED, told
+from semfocus.report.claims.measured import FEWEST_LOOKED, told_of_looked
 from semfocus.report.texts import shortened
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ SOURCE = "Ram et al. 2025, conditions under which a mechanism breaks"
 _TEXTS = {
     "dispersion": "Mechanism 1 (convergence) is not broken: the dispersion of top_k is clearly below that of full attention (that of noise is too: this is no sign of learning).",
     "expressivity": "Mechanism 2 (generalisation) is not broken: keeping few keys costs no expressivity on these tasks.",
-    "separation": "Mechanism 3 (separation) is not broken: scores are not so uniform that the choice of keys flips.",
+    "separation": "Mechanism 3 (separation) is not broken: kept and masked scores are so well separated that the choice of keys does not flip.",
 }
 
 
@@ -31,7 +31,7 @@ def _rule(name: str) -> Callable[[Sequence["TaskSummary"]], Finding]:
         return decide(
             many and majority(not_met, counted) and not met,
             many and majority(met, counted),
-            told(
+            told_of_looked(
                 [
                     f"{shortened(each.task, 40)}: break condition {each.verdict}: {each.numbers}"
                     for each in condition.tasks

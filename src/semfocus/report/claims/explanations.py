@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels
 from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, RaceResult, majority
-from semfocus.report.claims.measured import HOW_MEASURED, enough, line, races_of, told
+from semfocus.report.claims.measured import HOW_MEASURED, enough, line, races_of, told_of_looked
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
@@ -20,7 +20,6 @@ STRONG = -0.5
 FEWEST_SHARPER = 2
 #: a pattern shrinks the dispersion if it leaves less than this share of what it would leave of noise
 OF_NOISE = 0.9
-STAYS = 0.9
 
 
 def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
@@ -59,7 +58,7 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
     return decide(
         supported,
         all_the_same or any(len(own) >= FEWEST_SHARPER for own in sharper.values()),
-        told(numbers, summaries),
+        told_of_looked(numbers, summaries),
     )
 
 
@@ -86,25 +85,6 @@ def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
     return found
 
 
-def _masks_stay(summaries: Sequence["TaskSummary"]) -> Finding:
-    from semfocus.studies.mechanism_tests.looked import looked
-
-    numbers, stays = [], []
-    for task in looked(summaries):
-        shares = {
-            seed: value
-            for seed, run in task.of(HEAVY_HITTERS).items()
-            if (value := run.value("mask_agreement_0.01", "end", "mean")) is not None
-        }
-        if shares:
-            numbers.append(line(task, "kept keys that stay kept under 1 % noise", shares, ".1%"))
-        if enough(shares):
-            stays.append(median(shares.values()) >= STAYS)
-    many = len(stays) >= FEWEST_TASKS
-    flips = [each for each in stays if not each]
-    return decide(many and all(stays), many and majority(flips, stays), told(numbers, summaries))
-
-
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Finding:
     """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
     from semfocus.studies.mechanism_tests.looked import looked
@@ -123,7 +103,7 @@ def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Finding:
                 shrinks.setdefault(label, []).append(all(each < OF_NOISE for each in shares.values()))
     counted = {label: own for label, own in shrinks.items() if len(own) >= FEWEST_TASKS}
     some = [label for label, own in counted.items() if majority([each for each in own if each], own)]
-    return decide(bool(counted) and not some, bool(some), told(numbers, summaries))
+    return decide(bool(counted) and not some, bool(some), told_of_looked(numbers, summaries))
 
 
 CLAIMS = (
@@ -137,15 +117,6 @@ CLAIMS = (
         f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
         _smaller_dispersion,
-    ),
-    Claim(
-        "separation_keeps_masks",
-        "The selection of top_k is stable because kept and masked scores are separated.",
-        SOURCE,
-        "dispersion",
-        f"Over at least {FEWEST_TASKS} tasks, at least {STAYS:.0%} of kept keys are unchanged under embedding noise of 1 % at the end of training, on every one. {HOW_MEASURED}",
-        f"On more than half of the tasks at least {1 - STAYS:.0%} of kept keys change.",
-        _masks_stay,
     ),
     Claim(
         "agnostic_does_not_shrink_dispersion",

@@ -21,13 +21,12 @@ from semfocus.report.claims.evidence import (
     trained_to_the_end,
 )
 from semfocus.report.texts import shortened
+from semfocus.studies.mechanism_tests.break_conditions import MARGIN
 from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import ArmSummary, TaskSummary
 
-#: differences in accuracy below this do not count as worse
-MARGIN = 0.02
 #: how far from guessing an accuracy may be and still be called guessing
 NEAR_CHANCE = 0.05
 

@@ -1,6 +1,5 @@
 """Claims about trade-offs: where sparsity fails, and when it stops to matter."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +20,9 @@ from semfocus.report.claims.evidence import (
     too_few,
     trained_to_the_end,
 )
-from semfocus.report.claims.generalisation import MARGIN, differences
+from semfocus.report.claims.generalisation import differences
+from semfocus.studies.kept_keys import top_k_of
+from semfocus.studies.mechanism_tests.break_conditions import MARGIN
 from semfocus.studies.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Finding:
 def _races_with_nearly_all(summary: "TaskSummary") -> list[RaceResult]:
     found = []
     for arm in summary.arms:
-        matched = re.fullmatch(r"top_k\((\d+)\)", arm.label)
+        k = top_k_of(arm.label)
         length = summary.comparison.arms[arm.label][0]["spec"].get("training", {}).get("length")
-        if matched and isinstance(length, int) and 0.9 * length <= int(matched[1]) < length:
+        if k is not None and isinstance(length, int) and 0.9 * length <= k < length:
             found.append(race(summary, arm.label))
     return [each for each in found if each is not None]
 

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from semfocus.report.claims.claim import Line
 from semfocus.report.claims.evidence import RaceResult, race
+from semfocus.report.not_tested import not_tested_text
 from semfocus.report.texts import shortened
 from semfocus.report.wording import setting_of
+from semfocus.studies.mechanism_tests.break_conditions import FEWEST_SEEDS
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
     from semfocus.studies.mechanism_tests.looked import LookedTask
 
 #: fewer seeds that were looked into than this decide nothing about a task
-FEWEST_LOOKED = 3
+FEWEST_LOOKED = FEWEST_SEEDS
 
 HOW_MEASURED = (
     f"Measured inside models (semfocus probe) on held-out data; counted are tasks with at least {FEWEST_LOOKED} seeds that were looked into; "
@@ -27,6 +29,12 @@ def told(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[Lin
     settings = {setting_of(summary.comparison) for summary in summaries}
     setting = settings.pop() if len(settings) == 1 else f"{len(settings)} settings, by task"
     return [Line(each, setting) for each in numbers]
+
+
+def told_of_looked(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[Line]:
+    """The same, and which comparisons of these tasks a rule did not see; nothing where it saw none."""
+    left = not_tested_text(summaries) if numbers else ""
+    return told([*numbers, *([left] if left else [])], summaries)
 
 
 def enough(by_seed: Mapping[int, float]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import TIMES
 from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, majority
-from semfocus.report.claims.measured import HOW_MEASURED, enough, races_of, told
+from semfocus.report.claims.measured import HOW_MEASURED, enough, races_of, told_of_looked
 
 if TYPE_CHECKING:
     from semfocus.studies.analysis import TaskSummary
@@ -45,7 +45,7 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Finding:
     return decide(
         many and all(both),
         many and majority([each for each in neither if each], neither),
-        told(numbers, summaries),
+        told_of_looked(numbers, summaries),
     )
 
 
@@ -67,11 +67,13 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Finding:
         or keys.correlation.low is None
         or keys.correlation.high is None
     ):
-        return Finding("undecided", told(numbers, summaries))
+        return Finding("undecided", told_of_looked(numbers, summaries))
     seeds = min((len({run.seed for run in task.runs}) for task in tasks), default=0)
     many = len(tasks) >= FEWEST_TASKS and seeds >= FEWEST_SEEDS_HERE
     orders = keys.correlation.value > ORDERS and keys.correlation.low > 0
-    return decide(many and orders, many and keys.correlation.high < ORDERS, told(numbers, summaries))
+    return decide(
+        many and orders, many and keys.correlation.high < ORDERS, told_of_looked(numbers, summaries)
+    )
 
 
 def _text(found: "object") -> str:

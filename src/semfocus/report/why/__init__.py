@@ -15,6 +15,7 @@ __all__ = ["Block", "Why", "why_sections"]
 def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) -> list[Why]:
     """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
     from semfocus.report.claims.sizes import by_size
+    from semfocus.report.not_tested import not_tested_text
     from semfocus.report.why import breaking, dispersion, masks, ratio, sweep, yardstick
     from semfocus.studies.mechanism_tests.looked import looked
 
@@ -30,5 +31,5 @@ def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) ->
         blocks = [block for test in tests if (block := test(tasks, inks)) is not None]
         num = sum(len(task.runs) for task in tasks)
         if blocks:
-            found.append(Why(size, num, [task.task for task in tasks], blocks))
+            found.append(Why(size, num, [task.task for task in tasks], blocks, not_tested_text(own)))
     return found

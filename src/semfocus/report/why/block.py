@@ -45,6 +45,8 @@ class Why:
     num_runs: int
     tasks: list[str]
     blocks: list[Block]
+    #: which comparisons of these tasks are not tested, as a sentence
+    not_tested: str = ""
 
 
 def arms_in(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[tuple[str, Ink]]:

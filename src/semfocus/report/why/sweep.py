@@ -1,6 +1,8 @@
 """Expressivity against stability: what changes from few kept keys to all of them."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from semfocus.report.palette import Ink
 from semfocus.report.why.block import Block, Table, shown
@@ -9,14 +11,23 @@ from semfocus.studies.mechanism_tests.looked import LookedTask
 from semfocus.studies.mechanism_tests.sweep import Step, Sweep, sweeps_over_k
 from semfocus.studies.tables import speedup_text
 
-#: title, which number of a step, whether the axis must be logarithmic
-_PANELS: tuple[tuple[str, Callable[[Step], float | None], bool], ...] = (
-    ("speedup over full", lambda step: step.speedup.ratio, True),
-    ("last training accuracy", lambda step: step.train_accuracy, False),
-    ("last held-out accuracy", lambda step: step.held_out_accuracy, False),
-    ("dispersion (median)", lambda step: step.dispersion, True),
-    ("separation (median)", lambda step: step.separation, True),
-    ("kept keys that stay under 1 % noise", lambda step: step.mask_agreement, False),
+
+@dataclass(frozen=True)
+class _Panel:
+    title: str
+    value: Callable[[Step], float | None]
+    logarithmic: bool = False
+    #: its numbers may only be known to be at least, or at most, so large
+    is_speedup: bool = False
+
+
+_PANELS = (
+    _Panel("speedup over full", lambda step: step.speedup.ratio, logarithmic=True, is_speedup=True),
+    _Panel("last training accuracy", lambda step: step.train_accuracy),
+    _Panel("last held-out accuracy", lambda step: step.held_out_accuracy),
+    _Panel("dispersion (median)", lambda step: step.dispersion, logarithmic=True),
+    _Panel("separation (median)", lambda step: step.separation, logarithmic=True),
+    _Panel("kept keys that stay under 1 % noise", lambda step: step.mask_agreement),
 )
 _COLUMNS = ["task", "k", "speedup", "training", "held-out", "dispersion", "separation", "stay kept"]
 
@@ -27,9 +38,9 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
     if not sweeps:
         return None
     figures = []
-    for title, value, logarithmic in _PANELS:
-        lines = {each.task: _places(each, value) for each in sweeps}
-        figure = sweep_figure(title, lines, logarithmic)
+    for panel in _PANELS:
+        lines = {each.task: _places(each, panel) for each in sweeps}
+        figure = sweep_figure(panel.title, lines, panel.logarithmic)
         figures += [figure] if figure is not None else []
     return Block(
         "How few keys are enough: does what small k wins in stability cost expressivity?",
@@ -42,35 +53,46 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
     )
 
 
-def _places(sweep: Sweep, value: Callable[[Step], float | None]) -> list[Place]:
-    found = []
-    for step in sweep.steps:
-        number = value(step)
-        if number is not None:
-            is_speed = number == step.speedup.ratio
-            beyond = (
-                1 if is_speed and step.speedup.at_least else -1 if is_speed and step.speedup.at_most else 0
-            )
-            found.append(Place(step.k, number, beyond))
-    return found
+def _places(sweep: Sweep, panel: _Panel) -> list[Place]:
+    return [
+        Place(step.k, number, _beyond(step) if panel.is_speedup else 0)
+        for step in sweep.steps
+        if (number := panel.value(step)) is not None
+    ]
+
+
+def _beyond(step: Step) -> int:
+    return 1 if step.speedup.at_least else -1 if step.speedup.at_most else 0
 
 
 def _sentence(sweep: Sweep) -> str:
-    raced = [step for step in sweep.steps if step.speedup.ratio is not None]
+    parts = _fastest(sweep.steps)
     ended = [step for step in sweep.steps if step.held_out_accuracy is not None]
-    parts = []
-    if raced:
-        best = max(raced, key=lambda step: step.speedup.ratio or 0.0)
-        parts.append(f"fastest at k = {best.k} ({speedup_text(best.speedup)})")
     if ended:
         top = max(ended, key=lambda step: step.held_out_accuracy or 0.0)
         parts.append(f"best held-out accuracy at k = {top.k} ({top.held_out_accuracy:.1%})")
-    spread = [step.dispersion for step in sweep.steps if step.dispersion is not None]
+    spread = [step for step in sweep.steps if step.dispersion is not None]
     if len(spread) > 1:
-        parts.append(
-            f"dispersion {spread[0]:.3g} at k = {sweep.steps[0].k}, {spread[-1]:.3g} at k = {sweep.steps[-1].k}"
-        )
+        ends = (f"{step.dispersion:.3g} at k = {step.k}" for step in (spread[0], spread[-1]))
+        parts.append(f"dispersion {', '.join(ends)}")
     return f"{sweep.task}: {'; '.join(parts) or 'nothing to compare'}."
+
+
+def _fastest(steps: Sequence[Step]) -> list[str]:
+    """The k whose speedup is known to be the largest, and those that may be faster still: an `at least` has no upper end."""
+    raced = [step for step in steps if step.speedup.ratio is not None]
+    if not raced:
+        return []
+    best = max(raced, key=lambda step: _range(step)[0])
+    rivals = [step for step in raced if step is not best and _range(step)[1] > _range(best)[0]]
+    said = [f"k = {step.k} ({speedup_text(step.speedup)})" for step in (best, *rivals)]
+    return [f"fastest at {said[0]}" + (f", unless at {' or '.join(said[1:])}" if rivals else "")]
+
+
+def _range(step: Step) -> tuple[float, float]:
+    """Between which numbers the speedup lies."""
+    ratio = step.speedup.ratio or 0.0
+    return (0.0 if step.speedup.at_most else ratio, math.inf if step.speedup.at_least else ratio)
 
 
 def _cells(task: str, step: Step) -> list[str]:

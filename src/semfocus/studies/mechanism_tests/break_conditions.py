@@ -12,7 +12,7 @@ from semfocus.theory import gaussian_null_at
 T = TypeVar("T")
 Verdict = Literal["met", "not met", "undecided"]
 #: with fewer seeds nothing is decided about a task
-FEWEST_SEEDS = 2
+FEWEST_SEEDS = 3
 #: dispersion of top-k over that of full: at most this is clearly below, at least that is not
 CLEARLY_BELOW, NOT_BELOW = 0.5, 0.8
 #: accuracy that may be lost without calling it a cost

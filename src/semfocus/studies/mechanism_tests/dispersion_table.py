@@ -1,18 +1,17 @@
 """The table of dispersion, separation and key load with every verdict on the bounds, for each task."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from semfocus.studies.kept_keys import top_k_of
 from semfocus.studies.mechanism_tests.looked import LookedRun, LookedTask, When
 from semfocus.theory import PUBLISHED_K, PUBLISHED_TABLE, compare
 
 QUANTILES = (75, 90, 95, 100)
 OWN, SAME_SCORES, PUBLISHED = "own models", "same scores", "published"
-_TOP_K = re.compile(r"top_k\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def dispersion_table(tasks: Sequence[LookedTask], when: When = "end") -> list[Ta
 
 def kept_of(task: LookedTask) -> int | None:
     """The number of kept keys of the published table if it was run, else the smallest."""
-    there = sorted(int(matched[1]) for label in task.labels if (matched := _TOP_K.fullmatch(label)))
+    there = sorted(k for label in task.labels if (k := top_k_of(label)) is not None)
     return PUBLISHED_K if PUBLISHED_K in there else min(there, default=None)
 
 

@@ -1,9 +1,9 @@
 """Do stable masks go with fast learning? Mask agreement and separation against epochs to target, over k and over temperature."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from semfocus.studies.kept_keys import top_k_of
 from semfocus.studies.mechanism_tests.looked import LookedRun, LookedTask, When
 from semfocus.studies.statistics.rank import RankCorrelation, Ranked, rank_correlation
 
@@ -13,7 +13,6 @@ MASKS = {
     "separation": ("separation (median)", "50"),
     "separation_ratio": ("separation / dispersion (median)", "50"),
 }
-_TOP_K = re.compile(r"top_k\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,7 @@ def mask_tests(tasks: Sequence[LookedTask]) -> list[MaskTest]:
 
 def kept(run: LookedRun) -> int | None:
     """k of a run that is top-k, sharper or not, without any control."""
-    matched = _TOP_K.fullmatch(run.pattern)
-    return int(matched[1]) if matched and run.group != "control" else None
+    return top_k_of(run.pattern) if run.group != "control" else None
 
 
 def _within(
