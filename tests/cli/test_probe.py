@@ -37,7 +37,7 @@ def test_a_table_of_runs_side_by_side(runs: Path, monkeypatch) -> None:
     )
     assert "held-out data, 10 sequences" in done.stdout
     assert "along training at 3 epochs, 0 to 2" in done.stdout
-    (line,) = [line for line in done.stdout.splitlines() if line.strip().startswith("separation")]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("  separation")]
     assert line.split()[2] == "-", "full attention separates nothing"
 
 
