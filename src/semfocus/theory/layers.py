@@ -22,7 +22,7 @@ def layernorm_lipschitz(x: ArrayLike, eps: ArrayLike) -> Values:
     tokens = reals("x", x)
     if tokens.ndim == 0 or tokens.shape[-1] == 0:
         raise ValueError("x must have at least one entry along its last axis")
-    finite = np.isfinite(tokens).all(-1)
+    finite = np.asarray(np.isfinite(tokens).all(-1))
     variance = np.where(finite, np.where(finite[..., None], tokens, 0.0).var(-1), np.inf)
     with np.errstate(divide="ignore"):
         return (1 / np.sqrt(variance + not_negative("eps", eps)))[()]

@@ -79,7 +79,7 @@ def rank_correlation(
             )  # how often this cluster was drawn, each time with its own groups
             picked = draw.integers(len(own), size=(int(times.sum()), len(own)))
             numpy.add.at(drawn, numpy.repeat(numpy.arange(resamples), times), sums[picked].sum(axis=1))
-        low, high = _limits(drawn[:, 0] / drawn[:, 1])
+        low, high = _limits((drawn[:, 0] / drawn[:, 1]).tolist())
     return RankCorrelation(value, low, high, num_pairs, unknown, len(useful))
 
 
