@@ -66,7 +66,7 @@ def bounds(
         published_lines,
     )
 
-    numbers = {
+    numbers: dict[str, Any] = {
         "--dispersion-full": dispersion_full,
         "--dispersion-topk": dispersion_topk,
         "--separation": separation,
