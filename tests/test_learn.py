@@ -137,6 +137,8 @@ def test_pictures_are_small_and_readable_on_dark_pages(name: str) -> None:
     for text in svg.iter("{http://www.w3.org/2000/svg}text"):
         assert 0 <= float(text.get("x", -1)) <= width, text.text
         assert 0 <= float(text.get("y", -1)) <= height, text.text
+        if "title" in text.get("class", ""):  # about 9.5 units a character, from 16 on
+            assert 16 + 9.5 * len(text.text or "") <= width, text.text
 
 
 def test_scripts_are_short_enough_to_read() -> None:

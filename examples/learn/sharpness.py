@@ -43,7 +43,7 @@ def look(pattern: str, inverse_temperature: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    picture = Picture("Sharper scores raise dispersion, top-k lowers it and concentrates attention more")
+    picture = Picture("Top-k concentrates attention more, and dispersion goes opposite ways")
     panel = picture.panel(
         "an untrained model of the paper's size, medians over queries",
         x=(0, 44), y=(0.05, 20), log_y=True, y_ticks=(0.1, 1, 10),
