@@ -42,5 +42,5 @@ def surveyed_runs(result: "StudyResult", execution: "Execution", page: Path | No
     except (ValueError, OSError, DamagedRun, RunBusy) as error:
         return [*errors, str(error)]
     if page is not None and planned:
-        write_landscape_page([read_landscape(each) for each in planned], page)
+        write_landscape_page([read_landscape(each) for each in planned], page, command=result.command)
     return errors
