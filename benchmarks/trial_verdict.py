@@ -1,4 +1,4 @@
-"""How often the verdict of `semfocus trial` is wrong where nothing differs, and how often it sees what was planted.
+"""Claim: a verdict of `semfocus trial` is wrong in at most 7 % of trials where nothing differs; and how often it sees what was planted.
 
 Whole trials are made up: learning curves with a floor, noise at every look, seeds that start late or learn slowly (the
 two runs of a seed share half of that), in several worlds, among them some in which the ratio of steps is far from normal,

@@ -7,7 +7,10 @@ from semfocus.report.probed import ProbedRun
 from studies.mechanism_tests.planted import record, row
 
 
-def test_no_number_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_number_is_cut_where_no_terminal_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     patterns = [f"top_k({k})" for k in range(1, 9)]
     quantiles = {q: 0.0027123 * (int(q) + 1) for q in ("0", "5", "10", "25", "50", "75", "90", "95", "100")}
     rows = [row("dispersion", quantiles, layer=0, head=0, null=0.123)]

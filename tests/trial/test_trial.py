@@ -197,7 +197,7 @@ def test_what_makes_a_verdict_worth_little_comes_first():
 def test_the_final_loss_is_the_last_and_the_lowest_is_said_where_it_rose():
     result = made_up([4.0, 1.0, 1.0, 1.0, 3.0], None)
     assert result.final_loss(FULL) == 3.0
-    assert result.lowest_loss(FULL) == 1.0
+    assert result.lowest_look(FULL) == 1.0
     assert "lowest 1" in trial_page(result)
     assert "lowest 1" not in trial_page(made_up([4.0, 2.0, 1.0, 1.0, 1.0], None))
 

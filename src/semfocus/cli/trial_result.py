@@ -47,7 +47,7 @@ def _cells(result: TrialResult, arm: Arm) -> list[str]:
     return [
         arm.label,
         short(result.final_loss(arm))
-        + (f"\n({short(result.lowest_loss(arm))} lowest)" if result.rose(arm) else "")
+        + (f"\n({short(result.lowest_look(arm))} lowest)" if result.rose(arm) else "")
         + (f"\n({gone} diverged)" if gone else ""),
         f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         short(None if pace is None else 1000 * pace),

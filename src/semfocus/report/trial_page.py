@@ -85,7 +85,7 @@ def _cells(result: TrialResult, arm: Arm) -> dict[str, Any]:
     return {
         "label": arm.label,
         "final": short(result.final_loss(arm)),
-        "lowest": short(result.lowest_loss(arm)) if result.rose(arm) else "",
+        "lowest": short(result.lowest_look(arm)) if result.rose(arm) else "",
         "rate": f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         "pace": "-" if pace is None else f"{1000 * pace:.3g} ms",
         "steps": "1" if verdict is None else interval(verdict.steps),

@@ -14,8 +14,9 @@ class Ended:
     lowest: float
     #: the last of these
     late: float
-    #: the last look itself, as a reader sees it in tables
-    last: float
+    #: of single looks, as a reader sees them in curves and tables
+    lowest_look: float
+    last_look: float
     diverged: bool = False
     #: whether the loss ended well above its lowest
     rose: bool = False
@@ -81,4 +82,11 @@ def paired_ratio(seed: int, full: Curve, arm: Curve) -> PairedRatio:
 
 
 def _ended(curve: Curve) -> Ended:
-    return Ended(curve.best_so_far[-1], curve.smooth[-1], curve.losses[-1], curve.diverged, curve.rose)
+    return Ended(
+        curve.best_so_far[-1],
+        curve.smooth[-1],
+        min(curve.losses),
+        curve.losses[-1],
+        curve.diverged,
+        curve.rose,
+    )

@@ -91,6 +91,11 @@ class TrialResult:
         lowest = [curve.final for curve in self.curves[arm].values() if not curve.diverged]
         return fmean(lowest) if lowest else None
 
+    def lowest_look(self, arm: Arm) -> float | None:
+        """The lowest held-out loss of any single look, on average over seeds."""
+        lowest = [min(curve.losses) for curve in self.curves[arm].values() if not curve.diverged]
+        return fmean(lowest) if lowest else None
+
     def rose(self, arm: Arm) -> bool:
         """Whether a run ended well above its lowest loss."""
         return any(curve.rose for curve in self.curves[arm].values() if not curve.diverged)
@@ -170,7 +175,7 @@ class TrialResult:
                     "arm": name_of(arm),
                     "learning_rate": self.rates[arm] * arm.learning_rate_scale,
                     "final_loss": self.final_loss(arm),
-                    "lowest_loss": self.lowest_loss(arm),
+                    "lowest_loss": self.lowest_look(arm),
                     "diverged": self.num_diverged(arm),
                     "seconds_per_step": self.seconds_per_step(arm),
                     "inside": {name: self.inside(arm, name) for name in QUANTITIES},

@@ -118,10 +118,10 @@ def _final(verdict: Verdict) -> str:
 def _ends(verdict: Verdict) -> str:
     """Mean losses of arm and full attention over the seeds in which neither diverged."""
     pairs = [pair for pair in verdict.pairs if not pair.diverged]
-    last = f"{_mean(pair.arm.last for pair in pairs)} against {_mean(pair.full.last for pair in pairs)}"
+    last = f"{_mean(pair.arm.last_look for pair in pairs)} against {_mean(pair.full.last_look for pair in pairs)}"
     if not any(pair.full.rose or pair.arm.rose for pair in pairs):
         return f"final loss {last} on average"
-    lowest = f"{_mean(pair.arm.lowest for pair in pairs)} against {_mean(pair.full.lowest for pair in pairs)}"
+    lowest = f"{_mean(pair.arm.lowest_look for pair in pairs)} against {_mean(pair.full.lowest_look for pair in pairs)}"
     return f"lowest loss {lowest}, final {last} on average"
 
 
