@@ -1,6 +1,6 @@
 """Looking into all runs of a study: what is missing is measured, on the pool or here, and kept with each run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -9,10 +9,7 @@ from semfocus.runs.directory import DamagedRun
 from semfocus.studies.arms import BASELINE, arm_of
 from semfocus.studies.probe_job import Look, is_measured
 from semfocus.studies.probe_plan import Probing
-from semfocus.studies.run_jobs import work_through
-
-#: hears which run was looked into, how many are done and how many there are in all
-Watch = Callable[[RunSpec, int, int], None]
+from semfocus.studies.run_jobs import Watch, work_through
 
 
 def probing_for(spec: RunSpec, probing: Probing) -> Probing:
@@ -38,9 +35,9 @@ def probe_study(
     After Ctrl-C or a kill the same call continues: each run is written when it was measured.
     """
     recipe = None if recipe_file is None else str(recipe_file.absolute())
-    by_run = {spec.digest: spec for spec in specs}
     jobs, errors = {}, {}
-    for run, spec in by_run.items():
+    for spec in specs:
+        run = spec.digest
         directory, own = store.directory(spec), probing_for(spec, probing)
         try:
             if is_measured(directory, own):
@@ -49,11 +46,6 @@ def probe_study(
             errors[run] = str(error)
             continue
         jobs[run] = Look(run, str(directory.path.absolute()), asdict(own), device, threads, recipe)
-    failed = work_through(
-        jobs,
-        executor=executor,
-        workers=workers,
-        threads=threads,
-        watch=lambda run, done, total: watch(by_run[run], done, total),
+    return errors | work_through(
+        jobs, specs, executor=executor, workers=workers, threads=threads, watch=watch
     )
-    return errors | failed

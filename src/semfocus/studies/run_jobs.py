@@ -1,32 +1,34 @@
 """One job a run, about runs that are there: worked through on the pool or here, and what went wrong told by run."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from semfocus.runs import RunSpec
 from semfocus.studies.drive import drive
 from semfocus.studies.execution import make_executor
 from semfocus.studies.job import Message
 from semfocus.studies.kinds import AnyJob
 
-#: hears the digest of the run whose job is over, how many are and how many there are in all
-Watch = Callable[[str, int, int], None]
+#: hears the run whose job is over, how many are and how many there are in all
+Watch = Callable[[RunSpec, int, int], None]
 
 
 def work_through(
     jobs: Mapping[str, AnyJob],
+    specs: Sequence[RunSpec],
     *,
     executor: str,
     workers: int | None,
     threads: int,
     attempts: int = 3,
-    watch: Watch = lambda run, done, total: None,
+    watch: Watch = lambda spec, done, total: None,
 ) -> dict[str, str]:
-    """Why jobs failed, by the run's digest; empty if none did.
+    """Why jobs failed, by the run's digest, which also names the job; empty if none did.
 
     What a job finds out it keeps itself, in the run's directory. Jobs are done by processes of this machine, which has the store,
     also in a study whose runs are trained on Ray.
     """
-    work = _Work(jobs, attempts, watch)
+    work = _Work(jobs, specs, attempts, watch)
     if jobs:
         name = "serial" if executor == "serial" else "pool"
         drive(work, make_executor(name, work.hear, workers, threads))
@@ -36,7 +38,10 @@ def work_through(
 class _Work:
     """What is still to do, and what was heard."""
 
-    def __init__(self, jobs: Mapping[str, AnyJob], attempts: int, watch: Watch) -> None:
+    def __init__(
+        self, jobs: Mapping[str, AnyJob], specs: Sequence[RunSpec], attempts: int, watch: Watch
+    ) -> None:
+        self.specs = {spec.digest: spec for spec in specs}
         self.attempts = attempts
         self.watch = watch
         self.stopping = False
@@ -61,4 +66,4 @@ class _Work:
                 return
             self.errors[run] = message["reason"]
         del self.unfinished[run]
-        self.watch(run, self.total - len(self.unfinished), self.total)
+        self.watch(self.specs[run], self.total - len(self.unfinished), self.total)

@@ -1,15 +1,12 @@
 """The twins of all runs of a study: those that are missing are trained, on the pool or here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.directory import DamagedRun
-from semfocus.studies.run_jobs import work_through
+from semfocus.studies.run_jobs import Watch, work_through
 from semfocus.studies.twin_job import TwinPair
-
-#: hears which run has its twin, how many have and how many there are in all
-Watch = Callable[[RunSpec, int, int], None]
 
 
 def twin_study(
@@ -29,9 +26,9 @@ def twin_study(
     """
     recipe = None if recipe_file is None else str(recipe_file.absolute())
     place = str(store.path.absolute())
-    by_run = {spec.digest: spec for spec in specs}
     jobs, errors = {}, {}
-    for run, spec in by_run.items():
+    for spec in specs:
+        run = spec.digest
         try:
             known = store.directory(spec).twins()
         except (DamagedRun, OSError) as error:
@@ -39,11 +36,6 @@ def twin_study(
             continue
         if not any(each["replaced"] == 0 for each in known):
             jobs[run] = TwinPair(run, spec.model_dump(mode="json"), place, device, threads, recipe)
-    failed = work_through(
-        jobs,
-        executor=executor,
-        workers=workers,
-        threads=threads,
-        watch=lambda run, done, total: watch(by_run[run], done, total),
+    return errors | work_through(
+        jobs, specs, executor=executor, workers=workers, threads=threads, watch=watch
     )
-    return errors | failed
