@@ -33,7 +33,11 @@ def report(
         ),
     ] = None,
     kind: Annotated[
-        str, typer.Option("--format", help="html (one page that needs nothing else), markdown, pdf or svg.")
+        str,
+        typer.Option(
+            "--format",
+            help="html (one page that needs nothing else), markdown, pdf (curves and speedups) or svg (also the figures of “Why?”).",
+        ),
     ] = "html",
     study: StudyOption = None,
 ) -> None:
@@ -119,4 +123,10 @@ def _write(
     from semfocus.report.paper_figures import write_figures
     from semfocus.studies.planned import analyse_planned
 
-    return write_figures(analyse_planned(records, plans), output or folder / "figures", kind)
+    summaries, place = analyse_planned(records, plans), output or folder / "figures"
+    paths = write_figures(summaries, place, kind)
+    if kind == "svg":
+        from semfocus.report.why_sheets import write_why_sheets
+
+        paths += write_why_sheets(summaries, place)
+    return paths

@@ -15,7 +15,11 @@ HUES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("#8a6fe0", "#cfc4ff"),
         ("#2f2480", "#7a68f0"),
     ),
-    "control": (("#9c3d8b", "#e58bd3"), ("#c0699f", "#f5b8e2"), ("#652457", "#b65fa5")),
+    # each of them changes something else, so they share no hue
+    "control": (
+        *(("#9c3d8b", "#e58bd3"), ("#b08a00", "#f0cf5a"), ("#c2334d", "#ff8296")),
+        *(("#00838f", "#4dd0dc"), ("#7a4a21", "#d6a678")),
+    ),
 }
 _OTHERS = (("#6b7280", "#a3acb8"), ("#8c8375", "#c4b8a5"))
 DASHES = ("", "6 3", "2 2.5", "8 3 2 3")

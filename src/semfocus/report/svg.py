@@ -43,6 +43,10 @@ class Drawing:
         yield
         self._parts.append("</g>")
 
+    def insert(self, inside: Markup) -> None:
+        """What another drawing drew."""
+        self._parts.append(inside)
+
     def markup(self) -> Markup:
         return Markup(f"{self._open}{''.join(self._parts)}</svg>")  # every part was escaped when it was added
 

@@ -48,11 +48,17 @@ def style_and_script(
     """What every page carries in itself; its policy names the digest of the script, so that no other one runs."""
     script = (_TEMPLATES / script_file).read_text()
     styles = ["style.css"] if more_style is None else ["style.css", more_style]
+    own = "".join((_TEMPLATES / name).read_text() for name in styles)
     return {
-        "style": Markup("".join((_TEMPLATES / name).read_text() for name in styles) + stylesheet(chosen)),
+        "style": Markup(own + figure_style(chosen)),
         "script": Markup(script),
         "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
+
+
+def figure_style(chosen: Iterable[Ink]) -> str:
+    """What figures need, on a page or in a file of their own."""
+    return (_TEMPLATES / "figure.css").read_text() + stylesheet(chosen)
 
 
 def _unbroken(text: str) -> str:

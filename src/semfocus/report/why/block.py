@@ -26,8 +26,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Block:
-    """The question above, the figures, what they say and do not say below."""
+    """The question above, the figures, what they say and do not say below; `name` names a file of its figures."""
 
+    name: str
     question: str
     how: str
     figures: list[Markup]

@@ -41,6 +41,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
             )
         )
     return Block(
+        "break-conditions",
         "Are the conditions met under which the paper's mechanisms should break?",
         "Each of the three mechanisms has one; met means that here the mechanism should not work. The rules stand below the verdicts. "
         "The figure shows how much of its a-priori worst case 2 Γ Ξ² (Γ: norm of the score weights, Ξ: largest token norm, both with the bias as one more feature) "

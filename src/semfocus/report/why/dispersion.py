@@ -44,6 +44,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
         tables.append(Table("The same for untrained models", COLUMNS, _cells(untrained)))
     figure = bounds_figure("Left-hand side of the published condition in W", rows)
     return Block(
+        "dispersion",
         "Does top-k attention see less dispersed scores, and is its bound on the Lipschitz constant the smaller one?",
         "Dispersion δ (highest minus lowest score that the softmax sees), separation Δ (lowest kept minus highest masked score) and key load, on held-out data, "
         "at four quantiles (of the separation the opposite ones). Left of 1 the published bound of top-k is below that of full attention. Own models: two trained "

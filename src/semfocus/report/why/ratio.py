@@ -32,6 +32,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
             figures += [figure] if figure is not None else []
     labels = {test.label for test in tests}
     return Block(
+        "dispersion-and-speedup",
         "Does a pattern that shrinks the dispersion more learn faster?",
         "One dot a task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
         "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target.",

@@ -38,6 +38,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
     figures += [figure for each in found if (figure := _scatter(each, inks)) is not None]
     figures += _along(tasks, inks)
     return Block(
+        "sparsity-or-sharpness",
         "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
         "One dot a run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
         "compared on the same task and seed only. Rank correlation +1: less of the quantity always learns first; -1: more of it does; 0: it orders nothing. "
