@@ -56,7 +56,7 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
         (["--radius", "-1"], "radius"),
         (["--epoch", "first"], "epoch must be a number, last, best"),
         (["--executor", "cluster"], "executor must be serial, pool or ray"),
-        (["--page", "x.png"], "--page must end in .html, got 'x.png'"),
+        (["--page", "x.png"], "--page must end in .html or .svg, got 'x.png'"),
         (["--pairs", "0"], "pairs must be at least 1 without a Hessian"),
     ],
 )

@@ -3,7 +3,10 @@
 import json
 import math
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,7 +14,8 @@ import pytest
 from semfocus.probes.loss_grid import grid_axis
 from semfocus.report.colour_ramp import colour, ramp_of
 from semfocus.report.contours import contour_segments
-from semfocus.report.landscape_page import landscape_page, run_names
+from semfocus.report.landscape_maps import run_names, write_landscape_maps
+from semfocus.report.landscape_page import landscape_page
 from semfocus.studies.landscape.result import Grid, Landscape
 from tests.report.pages import Page
 
@@ -60,7 +64,7 @@ def test_a_centre_that_is_not_the_models_loss_is_said() -> None:
 
 def test_a_model_that_is_in_no_basin_is_named_before_its_map() -> None:
     learned = Page(landscape_page([made_up(train_accuracy=1.0)], "semfocus landscape 0123")).text
-    assert "full: training accuracy 100 %" in learned
+    assert "training accuracy 100 %" in learned
     assert "has not learned" not in learned
     assert "not at a minimum" not in learned
     assert "This page: semfocus landscape 0123" in learned
@@ -73,6 +77,28 @@ def test_a_model_that_is_in_no_basin_is_named_before_its_map() -> None:
     )
     assert "at (0.5, 0) of pair 2 the loss is 0.006 lower than at the model" in text
     assert text.index("is not at a minimum") < text.index("The loss on the plane")
+
+
+def test_maps_alone_are_a_file_with_a_row_for_each_task(tmp_path: Path) -> None:
+    spec = made_up().run_spec
+    found = [
+        made_up(run_spec=spec | {"task": task, "pattern": pattern})
+        for task in ("parity", "listops")
+        for pattern in ("top_k(5)", "full")
+    ]
+    root = ElementTree.parse(write_landscape_maps(found, tmp_path / "new" / "maps.svg")).getroot()
+    maps = [each for each in root if each.get("class") == "panel map"]
+    titles = [next(each.itertext()) for each in maps]
+    assert titles == 2 * ["full, listops", "top_k(5), listops", "full, parity", "top_k(5), parity"]
+    rows = [str(each.get("transform")).split()[1] for each in maps]
+    assert rows[::2] == rows[1::2]
+    assert len(set(rows)) == 4
+    assert [each.get("class") for each in root][-1] == "legend-bar"
+
+
+def test_maps_without_a_grid_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--pairs must be at least 1"):
+        write_landscape_maps([replace(made_up(), grids=[])], tmp_path / "maps.svg")
 
 
 def test_links_lead_to_sections() -> None:

@@ -53,7 +53,12 @@ def landscape(
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a page with figures.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page with figures; FILE.svg: only the maps, for a paper.",
+            show_default=False,
+        ),
     ] = None,
     store: StoreOption = None,
     recipe: RecipeOption = None,
@@ -72,7 +77,7 @@ def landscape(
     from semfocus.studies.landscape.result import read_landscape
     from semfocus.studies.landscape.survey import survey
 
-    checked_page(page)
+    checked_page(page, ".svg")
     options = LandscapeOptions(points, radius, pairs, scaling, data, samples, epoch, hessian)
     found = [open_store(store).find(name) for name in dict.fromkeys(runs)]
     if len({run.name for run in found}) < len(found):
@@ -91,7 +96,11 @@ def landscape(
         )
     results = [read_landscape(each) for each in planned]
     written = []
-    if page is not None:
+    if page is not None and page.suffix.lower() == ".svg":
+        from semfocus.report.landscape_maps import write_landscape_maps
+
+        written.append(write_landscape_maps(results, page))
+    elif page is not None:
         from semfocus.report.landscape_page import write_landscape_page
 
         given = [("--points", points), ("--radius", radius), ("--pairs", pairs), ("--scaling", scaling)]

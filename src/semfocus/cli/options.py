@@ -91,10 +91,10 @@ def with_runs(store: "Store", records: list[dict[str, Any]]) -> list[dict[str, A
     return records
 
 
-def checked_page(page: Path | None) -> None:
-    """Before any work: the file that --page names will be HTML, and must say so."""
-    if page is not None and page.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"--page must end in .html, got {str(page)!r}")
+def checked_page(page: Path | None, *others: str) -> None:
+    """Before any work: the file that --page names will be HTML (or one of `others`), and must say so."""
+    if page is not None and page.suffix.lower() not in (".html", ".htm", *others):
+        raise ValueError(f"--page must end in {' or '.join(('.html', *others))}, got {str(page)!r}")
     if page is not None and page.is_dir():
         raise ValueError(f"--page names the file to write, and {page} is a directory")
 

@@ -15,14 +15,14 @@ from semfocus.report.svg import Drawing, number
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid
 
-WIDTH, HEIGHT = 340.0, 338.0
-LEFT, RIGHT, TOP, BOTTOM = 38.0, 8.0, 24.0, 34.0
+WIDTH, HEIGHT = 340.0, 354.0
+LEFT, RIGHT, TOP, BOTTOM = 38.0, 8.0, 40.0, 34.0
 #: shades that an eye can still tell apart; equal neighbours become one shape
 _SHADES = 96
 
 
-def landscape_map(title: str, grid: "Grid", ramp: ColourRamp) -> Markup:
-    """The map of one grid; cells without a finite loss are grey."""
+def landscape_map(title: str, below: str, grid: "Grid", ramp: ColourRamp) -> Markup:
+    """The map of one grid, with a second line below its title; cells without a finite loss are grey."""
     drawing = Drawing(
         WIDTH, HEIGHT, f"loss around {title}, pair {grid.pair + 1}", "panel map", data_pair=grid.pair
     )
@@ -31,6 +31,7 @@ def landscape_map(title: str, grid: "Grid", ramp: ColourRamp) -> Markup:
     x = Linear(-radius - step / 2, radius + step / 2, LEFT, WIDTH - RIGHT)
     y = Linear(-radius - step / 2, radius + step / 2, HEIGHT - BOTTOM, TOP)
     drawing.add("text", title, css_class="panel-title", x=LEFT, y=14.0)
+    drawing.add("text", below, css_class="tick", x=LEFT, y=30.0)
     _cells(drawing, grid, ramp, x, y)
     for level in ramp.ticks():
         pieces = contour_segments(grid.losses, level)

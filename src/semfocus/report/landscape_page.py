@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +12,10 @@ from markupsafe import Markup
 
 from semfocus import __version__
 from semfocus.durable import write_durably
-from semfocus.report.colour_ramp import ColourRamp, colour, ramp_of
+from semfocus.report.colour_ramp import ColourRamp, colour
 from semfocus.report.landscape_curves import lipschitz_panels
-from semfocus.report.landscape_map import colour_legend, landscape_map
+from semfocus.report.landscape_map import colour_legend
+from semfocus.report.landscape_maps import TITLE, maps_by_pair, place_on_the_page, run_names, shared_ramp
 from semfocus.report.palette import inks
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import shortened, visible
@@ -26,7 +26,6 @@ from semfocus.studies.wording import percent
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid, Landscape
 
-TITLE = "How does the loss look around the model?"
 #: points a side of a surface that is turned by hand; a finer grid is thinned out
 _MOST_POINTS = 61
 
@@ -43,14 +42,12 @@ def write_landscape_page(
 
 def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
     """The page as text, which needs nothing but itself."""
-    landscapes = sorted(landscapes, key=_place_on_the_page)
+    landscapes = sorted(landscapes, key=place_on_the_page)
     arms = [arm_of(each.run_spec) for each in landscapes]
     order = sorted({(GROUPS.index(arm.group), arm.label, arm.group) for arm in arms})
     chosen = inks({label: group for _, label, group in order})
     names = run_names(landscapes)
-    ramp = ramp_of(
-        float(value) for each in landscapes for grid in each.grids for value in grid.losses.ravel()
-    )
+    ramp = shared_ramp(landscapes)
     labels = [arm.label for arm in arms]
     pages = environment()
     pages.filters["number"] = _number
@@ -63,7 +60,7 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
         found=list(zip(landscapes, names, labels, strict=True)),
         tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
         inks=chosen,
-        maps=_maps(landscapes, names, ramp),
+        maps=maps_by_pair(landscapes, names, ramp),
         ramp=ramp,
         legend=colour_legend(ramp, ramp.ticks()),
         slopes={unit: lipschitz_panels(landscapes, labels, chosen, unit) for unit in ("grid", "distance")},
@@ -72,35 +69,6 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
         command=command,
         not_finite=sum(each.num_not_finite for each in landscapes if each.grids),
     )
-
-
-def _place_on_the_page(landscape: "Landscape") -> tuple[str, int, str, int, int]:
-    """Task by task, the baseline first."""
-    spec, arm = landscape.run_spec, arm_of(landscape.run_spec)
-    return str(spec["task"]), GROUPS.index(arm.group), arm.label, spec["seed"], landscape.epoch
-
-
-def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
-    """What tells the runs of the page apart: pattern, then task, seed, epoch and digest as far as they differ."""
-    facts = [
-        [
-            arm_of(each.run_spec).label,
-            str(each.run_spec["task"]),
-            f"seed {each.run_spec['seed']}",
-            f"epoch {each.epoch}",
-        ]
-        for each in landscapes
-    ]
-    shown = [
-        [fact for place, fact in enumerate(row) if place == 0 or len({other[place] for other in facts}) > 1]
-        for row in facts
-    ]
-    names = [", ".join(row) for row in shown]
-    repeated = {name for name, count in Counter(names).items() if count > 1}
-    return [
-        f"{name}, {each.run[:8]}" if name in repeated else name
-        for name, each in zip(names, landscapes, strict=True)
-    ]
 
 
 def _cautions(landscapes: Sequence["Landscape"], names: Sequence[str]) -> list[str]:
@@ -123,31 +91,6 @@ def _cautions(landscapes: Sequence["Landscape"], names: Sequence[str]) -> list[s
         if said:
             found.append(f"{shortened(name, 60)} {'; it '.join(said)}.")
     return found
-
-
-def _maps(
-    landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp
-) -> list[tuple[int, list[Markup]]]:
-    """The maps of all runs, for each pair of directions."""
-    pairs = sorted({grid.pair for each in landscapes for grid in each.grids})
-    return [
-        (
-            pair,
-            [
-                landscape_map(_title(each, name), grid, ramp)
-                for each, name in zip(landscapes, names, strict=True)
-                for grid in each.grids
-                if grid.pair == pair
-            ],
-        )
-        for pair in pairs
-    ]
-
-
-def _title(landscape: "Landscape", name: str) -> str:
-    if landscape.train_accuracy is None:
-        return shortened(name, 44)
-    return f"{shortened(name, 24)}: training accuracy {percent(landscape.train_accuracy)}"
 
 
 def _data_block(landscapes: Sequence["Landscape"], names: Sequence[str], ramp: ColourRamp) -> Markup:

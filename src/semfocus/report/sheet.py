@@ -22,10 +22,14 @@ _DRAWING = re.compile(
 
 
 def sheet(
-    title: str, figures: Sequence[Markup], legend: Sequence[tuple[str, Ink]], inks: Iterable[Ink]
+    title: str,
+    figures: Sequence[Markup],
+    legend: Sequence[tuple[str, Ink]],
+    inks: Iterable[Ink],
+    columns: int | None = None,
 ) -> str:
     """The figures side by side on white paper, the title above, every arm of `legend` below it."""
-    columns = {1: 1, 2: 2, 4: 2}.get(len(figures), 3)
+    columns = columns or {1: 1, 2: 2, 4: 2}.get(len(figures), 3)
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
     places, top = _legend_places(legend)
     placed = []
