@@ -26,6 +26,7 @@ from semfocus.cli.study_options import (
     parse_seeds,
     split_list,
 )
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from semfocus.recipes.source import Source
@@ -124,7 +125,7 @@ def study(
     result = run_stages(source, specs, wanted, command, execution)
     unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
     if unsuccessful:
-        fail(f"{unsuccessful} of {len(result.records)} runs did not succeed", SOME_RUNS_FAILED)
+        fail(f"{unsuccessful} of {count_of(len(result.records), 'run')} did not succeed", SOME_RUNS_FAILED)
 
 
 def _refuse_unusable(executor: str, log: str | None, device: str) -> None:

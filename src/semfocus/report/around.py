@@ -3,6 +3,8 @@
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of
+
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
 
@@ -32,7 +34,7 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
             continue
         value = _estimate(place)
         if value is not None:
-            kind = f"{spec.points} x {spec.points} points up to {spec.radius:g}, {spec.samples} samples, scaled by {spec.scaling}"
+            kind = f"{spec.points} x {spec.points} points up to {spec.radius:g}, {count_of(spec.samples, 'sample')}, scaled by {spec.scaling}"
             values.setdefault((spec.epoch, kind), []).append(value)
     return [
         {"epoch": epoch, "grid": kind, "steepness": median(own), "grids": len(own)}

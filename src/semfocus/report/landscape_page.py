@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from semfocus import __version__
+from semfocus.counts import count_of
 from semfocus.durable import write_durably
 from semfocus.report.colour_ramp import ColourRamp, colour, ramp_of
 from semfocus.report.landscape_curves import lipschitz_panels
@@ -192,7 +193,7 @@ def _common(landscapes: Sequence["Landscape"]) -> list[tuple[str, str]]:
         "grid": lambda spec: f"{spec['points']} x {spec['points']}" if "points" in spec else None,
         "radius": lambda spec: spec.get("radius"),
         "scaling of the directions": lambda spec: spec.get("scaling"),
-        "data": lambda spec: f"{spec['samples']} {spec['data'].replace('_', '-')} samples",
+        "data": lambda spec: count_of(spec["samples"], f"{spec['data'].replace('_', '-')} sample"),
     }
     found = []
     for name, get in wanted.items():

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of
 from semfocus.durable import write_durably
 from semfocus.report.claims import counted, judge_all
 from semfocus.report.lengths import length_table
@@ -131,7 +132,7 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
 
 
 def _why(why: Why) -> list[str]:
-    parts = [f"## Why? ({plain(why.size)}: {why.num_runs} runs looked into)"]
+    parts = [f"## Why? ({plain(why.size)}: {count_of(why.num_runs, 'run')} looked into)"]
     parts += [plain(why.not_tested)] if why.not_tested else []
     for block in why.blocks:
         parts += [f"### {plain(block.question)}", plain(block.how)]
