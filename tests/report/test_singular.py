@@ -23,7 +23,9 @@ def smallest(num_seeds: int) -> Rows:
 
 def wrong(text: str) -> list[str]:
     return [
-        found[0] for pattern in (PLURAL_OF_ONE, RANGE_OF_ONE) for found in pattern.finditer(html.unescape(text))
+        found[0]
+        for pattern in (PLURAL_OF_ONE, RANGE_OF_ONE)
+        for found in pattern.finditer(html.unescape(text))
     ]
 
 

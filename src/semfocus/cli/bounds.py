@@ -19,7 +19,7 @@ def bounds(
         list[str] | None,
         typer.Argument(
             metavar="[RUN_FULL RUN_TOPK]",
-            help="Two probed runs, full attention first; or one full run probed with --pattern top_k(K).",
+            help="Two probed runs, full attention first; or one full run probed with --patterns top_k(K).",
             show_default=False,
         ),
     ] = None,

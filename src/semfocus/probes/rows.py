@@ -56,9 +56,12 @@ def probe_rows(
     `loss(model, sequences)`, the sum of the losses of `sequences.tokens` (with `.padding` and `.labels`), gives gradient norms
     of a model that is not of ours.
 
+    What would be NaN because of the model is a ValueError: parameters, scores or gradients that are not numbers.
+
     Queries at padding are left out of everything. Global tokens are in everything, as queries and as keys.
     """
     data = checked_sequences(tokens, padding, relevant, labels)
+    refuse_broken(model)
     counterfactuals = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
     for each in counterfactuals:
         refuse_meaningless(each, num_globals_of(model))
@@ -73,6 +76,13 @@ def probe_rows(
         add_gradients(model, data, wanted, own, chunk, loss, seen)
     add_weights(model, wanted, own, seen)
     return list(_rows(wanted, seen, null))
+
+
+def refuse_broken(model: nn.Module) -> None:
+    """Every parameter must be a finite number, or what depends on it would look like a value that does not exist."""
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            raise ValueError(f"parameter {name} has values that are NaN or infinite: did the run diverge?")
 
 
 @contextmanager
