@@ -21,7 +21,6 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
     """
     if not directory.landscapes.is_dir():
         return []
-    # torch comes with it, so only where there is something to read
     from semfocus.runs.landscape_directory import LandscapeDirectory
 
     values: dict[tuple[int, str], list[float]] = {}
@@ -43,7 +42,7 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
 
 
 def _estimate(place: Any) -> float | None:
-    from semfocus.probes.lipschitz_estimate import lipschitz_estimate
+    from semfocus.studies.landscape.lipschitz_estimate import lipschitz_estimate
     from semfocus.studies.landscape.result import read_grid
 
     grid = read_grid(place)
