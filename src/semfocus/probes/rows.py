@@ -1,12 +1,12 @@
 """`probe_rows`: every quantity of a model on a data set, as plain rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
 
 from semfocus.mechanisms import Pattern, parse_pattern
+from semfocus.model.evaluation_mode import evaluation_mode
 from semfocus.probes.catalog import QUANTITIES
 from semfocus.probes.collect import Arm, Collector, Place, Probing
 from semfocus.probes.counterfactual import refuse_meaningless
@@ -83,18 +83,6 @@ def refuse_broken(model: nn.Module) -> None:
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
             raise ValueError(f"parameter {name} has values that are NaN or infinite: did the run diverge?")
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Afterwards every module is in the mode it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def _collected(
