@@ -10,6 +10,7 @@ from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
     ProbeEveryOption,
+    QuietOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -73,7 +74,7 @@ def study(
         typer.Option(help="Where the report goes (default: STORE/NAME.html).", show_default=False),
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train every run of a recipe, compare the attentions, write a report.

@@ -10,6 +10,7 @@ from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
     ProbeEveryOption,
+    QuietOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -53,7 +54,7 @@ def train(
         float, typer.Option(min=0, metavar="SECONDS", help="Least time between two checkpoints.")
     ] = 10.0,
     probe_every: ProbeEveryOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train one model on one task. The same command again continues, or says that it is done.

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from semfocus import __version__
 from semfocus.counts import count_of
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.colour_ramp import ColourRamp, colour, ramp_of
 from semfocus.report.landscape_curves import lipschitz_panels
 from semfocus.report.landscape_map import colour_legend, landscape_map
@@ -36,10 +36,7 @@ def write_landscape_page(
     landscapes: Sequence["Landscape"], path: str | os.PathLike[str], command: str = ""
 ) -> Path:
     """Write the page and return its path; `command` makes it again."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, landscape_page(landscapes, command).encode())
-    return target
+    return write_text(path, landscape_page(landscapes, command))
 
 
 def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from semfocus import __version__
 from semfocus.counts import count_of
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.along_view import along_panels, along_sentences
 from semfocus.report.map_figure import weight_legend
 from semfocus.report.palette import inks
@@ -23,10 +23,7 @@ TITLE = "What happens inside these models?"
 
 def write_probe_page(probed: Probed, path: str | os.PathLike[str], *, title: str = TITLE) -> Path:
     """Write the page and return its path."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, probe_page(probed, title=title).encode())
-    return target
+    return write_text(path, probe_page(probed, title=title))
 
 
 def probe_page(probed: Probed, *, title: str = TITLE) -> str:
