@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semfocus.durable import sync_directory, write_durably
+from semfocus.durable import sync_directory, write_durably, write_text
 
 
 def names_in(directory: Path) -> list[str]:
@@ -82,10 +82,16 @@ def test_a_killed_writer_leaves_the_old_content(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     script = """
 import os, pathlib, signal, sys
-from semfocus.durable import write_durably
+from semfocus.durable import write_durably, write_text
 os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 write_durably(pathlib.Path(sys.argv[1]), b"new" * 100_000)
 """
     run = subprocess.run([sys.executable, "-c", script, str(tmp_path / "file")], check=False)
     assert run.returncode == -signal.SIGKILL
     assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_a_text_makes_its_folders_and_says_where_it_is(tmp_path: Path) -> None:
+    written = write_text(str(tmp_path / "a" / "b" / "page.html"), "δ")
+    assert written == tmp_path / "a" / "b" / "page.html"
+    assert written.read_bytes() == "δ".encode()

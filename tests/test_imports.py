@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from semfocus.report.around import steepness
+from semfocus.runs import Store
+
 WITHOUT_TORCH = [
     "import semfocus",
     "from semfocus.runs import open_store; open_store('.').records()",
@@ -23,6 +26,26 @@ WITHOUT_TORCH = [
 def test_does_not_import_torch(code: str) -> None:
     check = f"{code}\nimport sys\nassert 'torch' not in sys.modules, 'torch was imported'"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+@pytest.mark.parametrize("command", [["report"], ["claims"]])
+def test_a_report_on_landscapes_does_not_import_torch(command: list[str], store: Store, tiny_spec) -> None:
+    """Grids of losses are plain numbers; reading them must not load what computed them."""
+    from semfocus.studies.landscape.options import LandscapeOptions
+    from semfocus.studies.landscape.plan import plan_landscape
+    from semfocus.studies.landscape.survey import survey
+    from semfocus.training import run
+
+    spec = tiny_spec()
+    run(spec, store, device="cpu")
+    planned = plan_landscape(store.directory(spec), LandscapeOptions(points=5), "cpu")
+    survey(planned.places, executor="serial", device="cpu")
+    assert steepness(store.directory(spec)), "there is something to read"
+    arguments = [*command, "--store", str(store.path)]
+    test_does_not_import_torch(
+        "from typer.testing import CliRunner; from semfocus.cli.app import app; "
+        f"done = CliRunner().invoke(app, {arguments!r}); assert done.exit_code == 0, done.output"
+    )
 
 
 def test_the_public_names_are_there() -> None:

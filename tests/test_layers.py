@@ -8,6 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "semfocus"
 
 LEVELS = {
+    "counts": 0,
     "lazy": 0,
     "notation": 0,
     "randomness": 0,

@@ -23,6 +23,14 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text as durably, its folders too where they are missing; the path, for whoever tells of it."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(target, text.encode())
+    return target
+
+
 def sync_directory(directory: Path) -> None:
     """Force the names in a directory (creations, renames, removals) to disk."""
     descriptor = os.open(directory, os.O_RDONLY)

@@ -1,5 +1,6 @@
 """What follows the training of a study: landscapes and twins, from the recipe to the last line."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,26 @@ def test_a_study_of_surfaces_ends_with_a_page_about_them_and_computes_nothing_tw
     assert found["landscapes"] == "runs/landscape_small-landscapes.html"
     assert found["landscape_errors"] == []
     assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_runs_that_trained_before_are_not_measured_along_and_that_is_told() -> None:
+    assert invoke("twins", *SERIAL, "-q", "--no-report").exit_code == 0
+    again = invoke("twins", *SERIAL, "-q", "--no-report", "--probe-every", 1)
+    assert again.exit_code == 0, again.stderr
+    (hint,) = [line for line in again.stdout.splitlines() if line.startswith("--probe-every")]
+    assert hint.startswith("--probe-every: 4 runs had trained before and were not measured along the way")
+    command = shlex.split(hint.partition("to do so: ")[2])
+    done = CliRunner().invoke(app, [*command[1:], "--samples", "5"])
+    assert done.exit_code == 0, done.stderr
+    found = read_json(invoke("twins", *SERIAL, "-q", "--no-report", "--probe-every", 1, "--json").stdout)
+    assert found["not_measured_along"] == []
+    assert "--probe-every:" not in invoke("twins", *SERIAL, "-q", "--no-report", "--probe-every", 1).stdout
+
+
+def test_runs_that_are_measured_while_they_train_need_no_hint() -> None:
+    first = invoke("twins", *SERIAL, "-q", "--no-report", "--probe-every", 1)
+    assert first.exit_code == 0, first.stderr
+    assert "--probe-every:" not in first.stdout
 
 
 def test_a_run_without_a_landscape_is_told_and_exits_with_3() -> None:

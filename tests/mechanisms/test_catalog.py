@@ -139,7 +139,8 @@ def test_the_message_names_every_pattern_and_how_it_is_written():
         ("top_p(nan)", "at most 1, got nan"),
         ("banded(3)+G0", "num_globals must be at least 1, got 0"),
         ("banded(3)+G-1", "num_globals must be at least 1, got -1"),
-        ("banded(3)+G1+G1", "cannot be nested"),
+        ("banded(3)+G1+G1", r"cannot be nested, got 'banded\(3\)\+G1' as the base"),
+        ("top_k(5)" + "+G1" * 3000, r"cannot be nested, got 'top_k\(5\)\+G1.{49}' as the base"),
     ],
 )
 def test_wrong_text_is_answered_with_what_is_wrong(text, message):

@@ -49,6 +49,18 @@ def test_joint_projections_have_one_score_and_one_value_matrix_and_no_biases() -
     }
 
 
+def test_a_seed_leaves_the_generator_of_others_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    seeded = Classifier(config(), seed=5).state_dict()
+    assert torch.equal(torch.rand(3), expected)
+    again = Classifier(config(), seed=5).state_dict()
+    assert all(torch.equal(seeded[name], again[name]) for name in seeded)
+    unseeded = [Classifier(config()).readout.weight for _ in range(2)]
+    assert not torch.equal(*unseeded), "without a seed it is the generator that decides"
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("projections", ["separate", "joint"])
 @pytest.mark.parametrize("activation", ["relu", "gelu", "mish"])

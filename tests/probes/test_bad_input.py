@@ -46,10 +46,42 @@ def test_scores_that_are_not_numbers_name_their_layer(name: str, score: float, w
 
 def test_a_model_with_nan_scores_names_the_layer() -> None:
     model = small_model()
-    with torch.no_grad():
-        model.blocks[1].attention.query.weight.fill_(math.nan)
+    model.blocks[0].register_forward_hook(lambda module, inputs, output: output * math.nan)
     with pytest.raises(ValueError, match=r"layer 1 \(blocks\.1\.attention\): scores are NaN"):
         probe_rows(model, bits(), quantities=["dispersion"])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "embedding.weight",
+        "blocks.1.attention.value.weight",
+        "blocks.1.attention.out.bias",
+        "blocks.1.mlp.contract.weight",
+        "readout.bias",
+    ],
+)
+def test_parameters_that_are_not_numbers_are_named(name: str, value: float) -> None:
+    """Else gradients and norms would come out as values that do not exist, or fail inside a decomposition."""
+    model = small_model()
+    with torch.no_grad():
+        model.get_parameter(name).view(-1)[0] = value
+    with pytest.raises(ValueError, match=rf"parameter {name} has values that are NaN or infinite"):
+        probe_rows(model, bits(), labels=torch.zeros(6, dtype=torch.long))
+
+
+@pytest.mark.parametrize("kind", ["gradient_norm", "mean_gradient_norm"])
+def test_a_gradient_that_is_no_number_is_named(kind: str) -> None:
+    """Parameters and scores are numbers, and yet the loss is not."""
+    with pytest.raises(ValueError, match=r"the gradient of embedding.weight is NaN; the loss .* is nan"):
+        probe_rows(
+            small_model(),
+            bits(),
+            labels=torch.zeros(6, dtype=torch.long),
+            quantities=[f"{kind}_readout"],
+            loss=lambda model, part: model(part.tokens).sum() * math.nan,
+        )
 
 
 def test_a_nan_that_no_query_may_see_harms_nothing() -> None:
@@ -67,6 +99,11 @@ def test_a_nan_that_no_query_may_see_harms_nothing() -> None:
     [
         ((bits(0),), {}, r"nothing to probe: the data set is empty, its tokens are \(0, 9\)"),
         ((bits(2, 0),), {}, "nothing to probe"),
+        (
+            (bits(), torch.zeros(6, 9, dtype=torch.bool)),
+            {},
+            "nothing to probe: all tokens of the 6 sequences are padding",
+        ),
         ((bits()[0],), {}, r"tokens must be \(sequences, length\)"),
         ((bits(), torch.ones(6, 8, dtype=torch.bool)), {}, r"padding must be bool.*\(6, 9\).*\(6, 8\)"),
         ((bits(),), {"relevant": bits()}, r"relevant must be bool.*torch.int64"),

@@ -55,7 +55,7 @@ MISTAKES = {
     "empty": ("def specs():\n    return []", "mine has no runs"),
     "twice": (
         "from semfocus.studies import RunSpec\ndef specs():\n    return 2 * [RunSpec(task='parity')]",
-        "1 runs are listed more than once, the first is parity full seed 0",
+        "1 run is listed more than once, the first is parity full seed 0",
     ),
     "raises": ("def specs():\n    return nothing", "cannot be made: NameError"),
     "misspelt": (

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from semfocus.probes.loss_grid import grid_axis
 from semfocus.report.colour_ramp import colour, ramp_of
 from semfocus.report.contours import contour_segments
 from semfocus.report.landscape_maps import run_names, write_landscape_maps
 from semfocus.report.landscape_page import landscape_page
+from semfocus.runs.landscape_spec import grid_axis
 from semfocus.studies.landscape.result import Grid, Landscape
 from tests.report.pages import Page
 

@@ -38,6 +38,6 @@ def test_an_axis_is_a_list_that_is_not_empty_and_repeats_nothing() -> None:
     with pytest.raises(ValueError, match="axis pattern must be a list of values, got 'full'"):
         grid({"task": "parity"}, pattern="full")
     with pytest.raises(
-        ValueError, match=r"1 runs are listed more than once, the first is parity top_k\(5\) seed 0"
+        ValueError, match=r"1 run is listed more than once, the first is parity top_k\(5\) seed 0"
     ):
         grid({"task": "parity"}, pattern=["top_k(5)", "full", "top_k( 5 )"])

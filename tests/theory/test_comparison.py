@@ -209,3 +209,8 @@ def test_compare_knows_local_constants_quantiles_and_missing_values() -> None:
             compare(full, topk | change, 2, 6, quantiles=(50,))
     with pytest.raises(ValueError, match="the statistics need 'separation'"):
         compare(full, {"dispersion": [1.0]}, 2, 6, quantiles=(50,))
+
+
+def test_shares_of_an_infinite_dispersion_are_refused() -> None:
+    with pytest.raises(ValueError, match="the dispersion of full attention must be finite"):
+        compare_numbers(math.inf, math.inf, 1.0, None, 5, 40)

@@ -217,3 +217,10 @@ def test_the_constants_of_a_block_in_its_parameters_are_reached(kind: str, what:
     z1, z2 = here["z1"][0], here["z2"][0]
     bound = block_lipschitz(kind, z1, z2, 1.0, norms["P"], norms["R"], 0.0, in_w, token, mlp)[what]
     assert slope / bound == pytest.approx(1, rel=2e-3)
+
+
+def test_an_infinite_constant_times_a_tiny_one_is_infinite() -> None:
+    """The tiny ones alone multiply to less than any number above 0; 0 times infinity would be NaN."""
+    given = {"z1": 1.0, "B_P": 1.0, "B_R": 1.0, "lx": 1.0, "lw": 1.0, "lv": 1.0}
+    found = block_lipschitz("post", z2=1e-308, lsig=1e-308, Xi=math.inf, **given)
+    assert (found["P"], found["R"]) == (math.inf, math.inf)

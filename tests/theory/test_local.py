@@ -211,6 +211,24 @@ def test_the_null_model_without_choice() -> None:
         gaussian_null(5, 0)
 
 
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+def test_infinite_tokens_are_refused(infinite: float) -> None:
+    """inf - inf would be NaN."""
+    token, weights = [infinite, 0.0], [0.5, 0.5]
+    X = np.array([token, token]).T
+    for name, call in {
+        "x_k": lambda: flip_jump(0.5, np.eye(2), token, token),
+        "x_k1": lambda: flip_jump(0.5, np.eye(2), [0.0, 0.0], token),
+        "V": lambda: flip_jump(0.5, np.array([token, token]), [1.0, 0.0], [1.0, 0.0]),
+        "X": lambda: attended_cov(X, weights),
+        "x_q": lambda: lambda_w_local(np.eye(2), weights, np.eye(2), token),
+    }.items():
+        with pytest.raises(ValueError, match=f"^{name} must be finite"):
+            call()
+    with pytest.raises(ValueError, match=r"^X must be finite"):
+        attended_diameter(X, np.ones(2, bool))
+
+
 def test_nonsense_is_named() -> None:
     X = np.ones((2, 3))
     with pytest.raises(ValueError, match="p must sum to 1"):

@@ -5,7 +5,9 @@ import torch
 
 from semfocus.runs.checkpoints import load_newest
 from semfocus.runs.record import summarise
+from semfocus.tasks import Samples
 from semfocus.training import EpochResult, Observer, build_model, dataset_of, evaluate, run
+from semfocus.training.evaluation import sample_losses
 from semfocus.training.optimiser import build_optimiser, set_learning_rate
 
 
@@ -109,6 +111,21 @@ def test_dropped_samples_leave_whole_batches(store, tiny_spec) -> None:
     watcher = Watcher()
     run(tiny_spec(training={"epochs": 1, "drop_samples_per_epoch": 11}), store, observers=[watcher])
     assert watcher.heard.count("batch 1:5/5") == 1
+
+
+@pytest.mark.parametrize("look", [evaluate, sample_losses])
+def test_evaluation_leaves_every_module_in_its_mode_whatever_is_raised(look, tiny_spec) -> None:
+    spec = tiny_spec()
+    model, data = build_model(spec), dataset_of(spec).train
+    model.train()
+    model.blocks[0].mlp.eval()
+    before = [module.training for module in model.modules()]
+    look(model, data, 0, 0)
+    assert [module.training for module in model.modules()] == before
+    too_many_classes = Samples(data.tokens, data.labels + 7, data.real)
+    with pytest.raises(IndexError) as caught:  # held, and with it the frames of what was interrupted
+        look(model, too_many_classes, 0, 0)
+    assert [module.training for module in model.modules()] == before, str(caught.value)
 
 
 def test_evaluation_does_not_depend_on_how_the_set_is_cut(monkeypatch: pytest.MonkeyPatch, tiny_spec) -> None:

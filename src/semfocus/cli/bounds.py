@@ -19,7 +19,7 @@ def bounds(
         list[str] | None,
         typer.Argument(
             metavar="[RUN_FULL RUN_TOPK]",
-            help="Two probed runs, full attention first; or one full run probed with --pattern top_k(K).",
+            help="Two probed runs, full attention first; or one full run probed with --patterns top_k(K).",
             show_default=False,
         ),
     ] = None,
@@ -145,7 +145,7 @@ def _own_mark(column: dict[str, Any]) -> "Mark":
 
 
 def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[str]) -> None:
-    from semfocus.durable import write_durably
+    from semfocus.durable import write_text
     from semfocus.report.bounds_text import published_columns
     from semfocus.report.regions_figure import Mark, marks_of_table, regions_figure, regions_page
     from semfocus.theory import PUBLISHED_K, gaussian_null_at
@@ -157,9 +157,7 @@ def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[s
         tip = f"independent Gaussian scores, length {length}, 75 %: c1 = {c1:.3f}, c2 = {c2:.2g}, whatever their scale"
         marks.append(Mark(c1, c2, "null", f"L = {length}", tip))
     figure = regions_figure([*marks, *own], 1.0 if beta is None else max(beta, 1.0))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    page = f"{figure}\n" if target.suffix == ".svg" else regions_page(figure, sentences)
-    write_durably(target, page.encode())
+    write_text(target, f"{figure}\n" if target.suffix == ".svg" else regions_page(figure, sentences))
 
 
 def _of_runs(

@@ -11,6 +11,7 @@ from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
+    QuietOption,
     RecipeOption,
     StoreOption,
     ThreadsOption,
@@ -62,7 +63,7 @@ def landscape(
     ] = None,
     store: StoreOption = None,
     recipe: RecipeOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """The loss on a grid around trained runs, how steep it is, and the curvature at the centre.

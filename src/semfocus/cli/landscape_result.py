@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 from semfocus.cli.durations import duration
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid, Landscape
@@ -79,7 +80,7 @@ def _print(found: "Landscape") -> None:
         f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}{accuracy}"
     )
     typer.echo(
-        f"  on {found.spec['samples']} {found.spec['data'].replace('_', '-')} samples, evaluation mode"
+        f"  on {count_of(found.spec['samples'], found.spec['data'].replace('_', '-') + ' sample')}, evaluation mode"
     )
     for grid in found.grids:
         _print_grid(found, grid)
@@ -104,7 +105,9 @@ def _print_grid(found: "Landscape", grid: "Grid") -> None:
     if grid.drop > 0:
         typer.echo(f"    not at a minimum     that is {grid.drop:.3g} lower than the model's own loss")
     if flat.num_not_finite:
-        typer.echo(f"    not finite           {flat.num_not_finite} points, left out of all estimates")
+        typer.echo(
+            f"    not finite           {count_of(flat.num_not_finite, 'point')}, left out of all estimates"
+        )
     if grid.num_numerics > 1:
         typer.echo("    computed under more than one numerics class: bits may differ between rows")
     typer.echo("    Lipschitz estimates  per unit of the grid (per unit of parameter distance)")

@@ -20,6 +20,7 @@ StoreOption = Annotated[
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for the computation.")]
 RecipeOption = Annotated[
     Path | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from semfocus.cli.json_output import print_json
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -158,4 +159,4 @@ def _print(name: str, samples: int, rows: list[dict[str, Any]]) -> None:
         column = as_if(name, str(row["pattern"])) if row["counterfactual"] else f"{name}, {row['pattern']}"
         columns.setdefault(column, []).append(row)
     console = table_console()
-    print_meanings(console, print_table(console, f"held-out data, {samples} sequences", columns))
+    print_meanings(console, print_table(console, f"held-out data, {count_of(samples, 'sequence')}", columns))

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of, span
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -47,14 +49,15 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
         columns = columns_of(labels, found, part)
         if columns:
             samples = sorted({row["samples"] for rows in columns.values() for row in rows})
-            title = f"{_PARTS[part]}, {' or '.join(map(str, samples))} sequences"
+            *fewer, most = samples
+            title = f"{_PARTS[part]}, {' or '.join([*map(str, fewer), count_of(most, 'sequence')])}"
             shown |= dict.fromkeys(print_table(console, title, columns))
     print_meanings(console, shown)
     for label, run in zip(labels, found, strict=True):
         if run.along:
             epochs = sorted({row["epoch"] for row in run.along})
             console.print(
-                f"{label}: along training at {len(epochs)} epochs, {epochs[0]} to {epochs[-1]} (--json, --page)",
+                f"{label}: along training at {count_of(len(epochs), 'epoch')}, {span(str(epochs[0]), str(epochs[-1]))} (--json, --page)",
                 markup=False,
             )
         for problem in run.problems:

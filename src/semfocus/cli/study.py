@@ -10,6 +10,7 @@ from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
     ProbeEveryOption,
+    QuietOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -26,6 +27,7 @@ from semfocus.cli.study_options import (
     parse_seeds,
     split_list,
 )
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from semfocus.recipes.source import Source
@@ -72,7 +74,7 @@ def study(
         typer.Option(help="Where the report goes (default: STORE/NAME.html).", show_default=False),
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train every run of a recipe, compare the attentions, write a report.
@@ -124,7 +126,7 @@ def study(
     result = run_stages(source, specs, wanted, command, execution)
     unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
     if unsuccessful:
-        fail(f"{unsuccessful} of {len(result.records)} runs did not succeed", SOME_RUNS_FAILED)
+        fail(f"{unsuccessful} of {count_of(len(result.records), 'run')} did not succeed", SOME_RUNS_FAILED)
 
 
 def _refuse_unusable(executor: str, log: str | None, device: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.cli.study_landscapes import surveyed_runs
 from semfocus.cli.study_lengths import Lengths, evaluated_lengths
-from semfocus.cli.study_probes import probed_runs
+from semfocus.cli.study_probes import not_measured_along, probed_runs
 from semfocus.cli.study_twins import Measured, measured_twins
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ class Afterwards:
     twins: Measured
     unprobed: list[str]
     unsurveyed: list[str]
+    #: runs, not a failure: --probe-every sees only what trains
+    not_along: list[str]
 
     @property
     def errors(self) -> list[str]:
@@ -35,4 +37,5 @@ def afterwards(result: "StudyResult", execution: "Execution", landscape_page: Pa
         measured_twins(result, execution) if source.measures_twins else Measured(),
         probed_runs(result, execution),
         surveyed_runs(result, execution, landscape_page),
+        not_measured_along(result, execution),
     )

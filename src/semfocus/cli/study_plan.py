@@ -10,6 +10,7 @@ import typer
 
 from semfocus.cli.durations import duration
 from semfocus.cli.json_output import print_json
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
@@ -93,9 +94,11 @@ def print_plan(
         typer.echo(heading)
         for group in members:
             ended_here = f", {group.ended} ended" if group.ended else ""
-            each = f"{group.parameters:,} parameters, {group.epochs} epochs, {duration(group.seconds_a_run)} each"
-            typer.echo(f"  {group.arm:<24} {len(group.seeds):>3} runs{ended_here}, {each}")
-    typer.echo(f"{len(specs)} runs, {ended} of them in {store.path} already; nothing was written.")
+            each = f"{group.parameters:,} parameters, {count_of(group.epochs, 'epoch')}, {duration(group.seconds_a_run)} each"
+            typer.echo(f"  {group.arm:<24} {count_of(len(group.seeds), 'run'):>8}{ended_here}, {each}")
+    typer.echo(
+        f"{count_of(len(specs), 'run')}, {ended} of them in {store.path} already; nothing was written."
+    )
     typer.echo(
         f"About {duration(left / workers + to_start)} with {workers} at once, {duration(to_start)} of it to start: an estimate "
         "from a few steps of each kind of run, to the epoch limit; a run that stops at a target ends sooner."

@@ -55,6 +55,7 @@ def show_result(
                 "twins": found.twins.twins,
                 "twin_errors": found.twins.errors,
                 "probe_errors": found.unprobed,
+                "not_measured_along": found.not_along,
                 "landscape_errors": found.unsurveyed,
                 "records": result.records,
             }
@@ -93,6 +94,7 @@ def _print_rest(
     pages: list[Path],
 ) -> None:
     from semfocus.cli.study_lengths import print_lengths
+    from semfocus.cli.study_probes import along_hint
     from semfocus.cli.study_twins import print_twins
     from semfocus.studies.titles import varying_keys
 
@@ -102,6 +104,8 @@ def _print_rest(
     failures = [failure_line(record, execution.store, keys) for record in _unsuccessful(result)]
     for line in [*failures, *found.errors]:
         console.print(line, markup=False, style="red", soft_wrap=True)
+    if found.not_along:
+        console.print(along_hint(found.not_along, execution), markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Report: {page}", markup=False, soft_wrap=True)
     console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)

@@ -8,6 +8,7 @@ import typer
 
 from semfocus.cli.errors import SOME_RUNS_FAILED, fail
 from semfocus.cli.study_state import failure_line
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,10 +78,16 @@ def run_stages(
     if unusable:  # a choice among the others would not be the one that was asked for
         for record in unusable:
             typer.echo(failure_line(record, execution.store), err=True)
-        fail(f"{len(unusable)} of {len(found)} runs of the search did not succeed", SOME_RUNS_FAILED)
+        fail(
+            f"{len(unusable)} of {count_of(len(found), 'run')} of the search did not succeed",
+            SOME_RUNS_FAILED,
+        )
     following = _second_stage(source, found, seeds)
     if not execution.quiet:
-        typer.echo(f"{source.name}: the search is done, {len(following)} runs to report follow", err=True)
+        typer.echo(
+            f"{source.name}: the search is done, then {count_of(len(following), 'run')} to report",
+            err=True,
+        )
     plan = _planned(source, source.name, following, command, execution)
     return StudyResult(source, command, following, _run(source, following, execution), [search, plan])
 

@@ -9,6 +9,7 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.options import RecipeOption, parse_length
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from semfocus.tasks import Task
@@ -88,4 +89,4 @@ def sample(
             typer.echo(f"{label}\t{sequence}")
     else:
         write_rows(output, rows)
-        typer.echo(f"{num} samples written to {output}")
+        typer.echo(f"{count_of(num, 'sample')} written to {output}")

@@ -10,6 +10,7 @@ from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
     ProbeEveryOption,
+    QuietOption,
     RecipeOption,
     SetOption,
     StoreOption,
@@ -18,6 +19,7 @@ from semfocus.cli.options import (
     parse_setting,
     writable_store,
 )
+from semfocus.counts import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +54,7 @@ def train(
         float, typer.Option(min=0, metavar="SECONDS", help="Least time between two checkpoints.")
     ] = 10.0,
     probe_every: ProbeEveryOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train one model on one task. The same command again continues, or says that it is done.
@@ -132,7 +134,7 @@ def summary_text(record: "Record", path: str, already_done: bool) -> str:
         when = (
             f"reached at epoch {reached} ({summary['seconds_to_target']:.1f} s of training)"
             if reached is not None
-            else f"not reached in {summary['epochs']} epochs"
+            else f"not reached in {count_of(summary['epochs'], 'epoch')}"
         )
         lines += [
             f"  {target:.0%} training accuracy  {when}",
@@ -144,7 +146,7 @@ def summary_text(record: "Record", path: str, already_done: bool) -> str:
     lines.insert(1, f"  {sizes}")
     if record["held_out_overlap"]:
         lines.append(
-            f"  {record['held_out_overlap']} of {record['num_held_out']} held-out sequences occur in training"
+            f"  {record['held_out_overlap']} of {count_of(record['num_held_out'], 'held-out sequence')} occur in training"
         )
     lines += [f"  note: {problem}" for problem in record["problems"]]
     lines.append(f"  {path}")

@@ -9,7 +9,7 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.json_output import print_json
-from semfocus.cli.options import DeviceOption, JsonOption, ThreadsOption
+from semfocus.cli.options import DeviceOption, JsonOption, QuietOption, ThreadsOption
 from semfocus.cli.study_options import split_list
 
 
@@ -66,7 +66,7 @@ def trial(
     ] = Path("trial"),
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train full attention against patterns on your model and data, and say what the difference is, and how sure.

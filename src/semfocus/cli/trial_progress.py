@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from semfocus.cli.durations import duration
+from semfocus.counts import count_of
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.watcher import TrialWatcher
 
@@ -77,7 +78,10 @@ class PlainLines(TrialWatcher):
     def planned(self, num_runs: int, num_done: int, steps: int) -> None:
         self.num_runs, self.num_done, self.trained = num_runs, num_done, 0
         self.started = monotonic()
-        self._say(f"{num_runs} runs of {steps} steps" + f", {num_done} of them done before" * bool(num_done))
+        self._say(
+            f"{count_of(num_runs, 'run')} of {count_of(steps, 'step')}"
+            + f", {num_done} of them done before" * bool(num_done)
+        )
 
     def run_ended(self, spec: TrialRunSpec, record: dict[str, Any]) -> None:
         self.num_done += 1

@@ -19,6 +19,8 @@ for _pattern in PATTERNS.values():
     prepare(_pattern)
 
 _GLOBALS = re.compile(r"(?P<base>.*?)\s*\+\s*G(?P<num>-?\d+)\s*\Z", re.DOTALL)
+#: characters of a wrong text that a message repeats
+_SHOWN = 60
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -30,9 +32,12 @@ def parse_pattern(text: str) -> Pattern:
     if not isinstance(text, str):
         raise ValueError(f"a pattern is written as text such as 'top_k(5)', got {text!r}")
     globals_added = _GLOBALS.match(text)
-    if globals_added:
-        return WithGlobals(parse_pattern(globals_added["base"]), int(globals_added["num"]))
-    return read(text, PATTERNS, "pattern")
+    if globals_added is None:
+        return read(text, PATTERNS, "pattern")
+    base = globals_added["base"]
+    if _GLOBALS.match(base):  # here, since a text has no limit to how deep it nests
+        raise ValueError(f"+G: global tokens cannot be nested, got {base[:_SHOWN]!r} as the base")
+    return WithGlobals(read(base, PATTERNS, "pattern"), int(globals_added["num"]))
 
 
 def register_pattern(cls: type[Pattern]) -> type[Pattern]:

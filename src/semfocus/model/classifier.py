@@ -18,9 +18,11 @@ class Classifier(nn.Module):
         """`seed` fixes the initial weights, each tensor from its own stream; else PyTorch's generator does."""
         super().__init__()
         self.config = config
-        self.embedding = TokenEmbedding(config)
-        self.blocks = nn.ModuleList(Block(config, index == 0) for index in range(config.num_blocks))
-        self.readout = nn.Linear(config.d_model, config.num_classes)
+        # Layers draw values that a seed replaces; PyTorch's own generator then stays where it was.
+        with torch.random.fork_rng(devices=[], enabled=seed is not None):
+            self.embedding = TokenEmbedding(config)
+            self.blocks = nn.ModuleList(Block(config, index == 0) for index in range(config.num_blocks))
+            self.readout = nn.Linear(config.d_model, config.num_classes)
         initialise(self, config.initial_scale, seed)
 
     def forward(

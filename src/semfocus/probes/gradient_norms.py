@@ -61,10 +61,14 @@ def _gradients(model: nn.Module, part: Sequences, loss: Loss | None) -> dict[str
     with torch.enable_grad():
         total = _own_loss(model, part) if loss is None else loss(model, part)
         gradients = torch.autograd.grad(total, list(named.values()), allow_unused=True)
-    return {
+    found = {
         name: torch.zeros_like(parameter) if gradient is None else gradient
         for (name, parameter), gradient in zip(named.items(), gradients, strict=True)
     }
+    for name, gradient in found.items():
+        if gradient.isnan().any():
+            raise ValueError(f"the gradient of {name} is NaN; the loss of these sequences is {total:.3g}")
+    return found
 
 
 def _own_loss(model: nn.Module, part: Sequences) -> Tensor:

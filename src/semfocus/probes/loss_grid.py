@@ -6,23 +6,9 @@ import torch
 from torch import Tensor
 
 from semfocus.probes.directions import Parameters
-from semfocus.runs.landscape_spec import check_points
 
 #: the loss at a point; what it is given may be overwritten after it returns
 Loss = Callable[[Mapping[str, Tensor]], float]
-
-
-def grid_axis(points: int, radius: float) -> list[float]:
-    """Coordinates from -radius to radius; the middle one is exactly 0.
-
-    >>> grid_axis(5, 1.0)
-    [-1.0, -0.5, 0.0, 0.5, 1.0]
-    """
-    check_points(points)
-    if not 0 < radius < float("inf"):
-        raise ValueError(f"radius must be a positive number, got {radius}")
-    half = points // 2
-    return [radius * (index - half) / half for index in range(points)]
 
 
 def losses_along_row(

@@ -1,12 +1,12 @@
 """`probe_rows`: every quantity of a model on a data set, as plain rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
 
 from semfocus.mechanisms import Pattern, parse_pattern
+from semfocus.model.evaluation_mode import evaluation_mode
 from semfocus.probes.catalog import QUANTITIES
 from semfocus.probes.collect import Arm, Collector, Place, Probing
 from semfocus.probes.counterfactual import refuse_meaningless
@@ -56,9 +56,12 @@ def probe_rows(
     `loss(model, sequences)`, the sum of the losses of `sequences.tokens` (with `.padding` and `.labels`), gives gradient norms
     of a model that is not of ours.
 
+    What would be NaN because of the model is a ValueError: parameters, scores or gradients that are not numbers.
+
     Queries at padding are left out of everything. Global tokens are in everything, as queries and as keys.
     """
     data = checked_sequences(tokens, padding, relevant, labels)
+    refuse_broken(model)
     counterfactuals = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
     for each in counterfactuals:
         refuse_meaningless(each, num_globals_of(model))
@@ -75,16 +78,11 @@ def probe_rows(
     return list(_rows(wanted, seen, null))
 
 
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Afterwards every module is in the mode it was in."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+def refuse_broken(model: nn.Module) -> None:
+    """Every parameter must be a finite number, or what depends on it would look like a value that does not exist."""
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            raise ValueError(f"parameter {name} has values that are NaN or infinite: did the run diverge?")
 
 
 def _collected(

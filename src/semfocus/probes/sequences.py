@@ -49,7 +49,7 @@ class Sequences:
 def checked_sequences(
     tokens: Tensor, padding: Tensor | None, relevant: Tensor | None, labels: Tensor | None
 ) -> Sequences:
-    """Refuse an empty data set, and shapes that do not belong together."""
+    """Refuse a data set without a real token, and shapes that do not belong together."""
     if tokens.dim() != 2:
         raise ValueError(f"tokens must be (sequences, length), got shape {tuple(tokens.shape)}")
     if tokens.numel() == 0:
@@ -60,6 +60,8 @@ def checked_sequences(
                 f"{name} must be bool of the shape of the tokens, {tuple(tokens.shape)}; "
                 f"got {part.dtype} of {tuple(part.shape)}"
             )
+    if padding is not None and not padding.any():
+        raise ValueError(f"nothing to probe: all tokens of the {len(tokens)} sequences are padding")
     if labels is not None and labels.shape not in (tokens.shape[:1], tokens.shape):
         raise ValueError(
             f"labels must be ({len(tokens)},), one for each sequence, or {tuple(tokens.shape)}, one for each token; "

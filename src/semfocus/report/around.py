@@ -3,6 +3,8 @@
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of
+
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
 
@@ -19,7 +21,6 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
     """
     if not directory.landscapes.is_dir():
         return []
-    # torch comes with it, so only where there is something to read
     from semfocus.runs.landscape_directory import LandscapeDirectory
 
     values: dict[tuple[int, str], list[float]] = {}
@@ -32,7 +33,7 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
             continue
         value = _estimate(place)
         if value is not None:
-            kind = f"{spec.points} x {spec.points} points up to {spec.radius:g}, {spec.samples} samples, scaled by {spec.scaling}"
+            kind = f"{spec.points} x {spec.points} points up to {spec.radius:g}, {count_of(spec.samples, 'sample')}, scaled by {spec.scaling}"
             values.setdefault((spec.epoch, kind), []).append(value)
     return [
         {"epoch": epoch, "grid": kind, "steepness": median(own), "grids": len(own)}
@@ -41,7 +42,7 @@ def steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
 
 
 def _estimate(place: Any) -> float | None:
-    from semfocus.probes.lipschitz_estimate import lipschitz_estimate
+    from semfocus.studies.landscape.lipschitz_estimate import lipschitz_estimate
     from semfocus.studies.landscape.result import read_grid
 
     grid = read_grid(place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.colour_ramp import ColourRamp, ramp_of
 from semfocus.report.landscape_map import colour_legend, landscape_map
 from semfocus.report.sheet import sheet
@@ -36,10 +36,7 @@ def write_landscape_maps(landscapes: Sequence["Landscape"], path: str | os.PathL
     in_row = Counter(str(each.run_spec["task"]) for each in landscapes).most_common(1)[0][1]
     columns = in_row if 1 < in_row <= _MOST_IN_ROW else min(len(maps), 3)
     figures = [*maps, colour_legend(ramp, ramp.ticks())]
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, sheet(TITLE, figures, [], [], columns).encode())
-    return target
+    return write_text(path, sheet(TITLE, figures, [], [], columns))
 
 
 def maps_by_pair(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from semfocus import __version__
-from semfocus.durable import write_durably
+from semfocus.counts import count_of
+from semfocus.durable import write_text
 from semfocus.report.colour_ramp import ColourRamp, colour
 from semfocus.report.landscape_curves import lipschitz_panels
 from semfocus.report.landscape_map import colour_legend
@@ -34,10 +35,7 @@ def write_landscape_page(
     landscapes: Sequence["Landscape"], path: str | os.PathLike[str], command: str = ""
 ) -> Path:
     """Write the page and return its path; `command` makes it again."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, landscape_page(landscapes, command).encode())
-    return target
+    return write_text(path, landscape_page(landscapes, command))
 
 
 def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
@@ -135,7 +133,7 @@ def _common(landscapes: Sequence["Landscape"]) -> list[tuple[str, str]]:
         "grid": lambda spec: f"{spec['points']} x {spec['points']}" if "points" in spec else None,
         "radius": lambda spec: spec.get("radius"),
         "scaling of the directions": lambda spec: spec.get("scaling"),
-        "data": lambda spec: f"{spec['samples']} {spec['data'].replace('_', '-')} samples",
+        "data": lambda spec: count_of(spec["samples"], f"{spec['data'].replace('_', '-')} sample"),
     }
     found = []
     for name, get in wanted.items():

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semfocus.durable import write_durably
+from semfocus.counts import count_of
+from semfocus.durable import write_text
 from semfocus.report.claims import counted, judge_all
 from semfocus.report.lengths import length_table
 from semfocus.report.overview import arm_groups, headline, how_judged, primary, scores
@@ -32,10 +33,7 @@ def write_markdown(
     apart_from: Collection[str] = (),
 ) -> Path:
     """Write the text and return its path."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, report_text(records, plans=plans, title=title, apart_from=apart_from).encode())
-    return target
+    return write_text(path, report_text(records, plans=plans, title=title, apart_from=apart_from))
 
 
 def report_text(
@@ -46,11 +44,10 @@ def report_text(
     apart_from: Collection[str] = (),
 ) -> str:
     """The whole report as text."""
-    from semfocus.studies.analysis import analyse
     from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
+    summaries = analyse_planned(known, plans, apart_from)
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:
@@ -131,7 +128,7 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
 
 
 def _why(why: Why) -> list[str]:
-    parts = [f"## Why? ({plain(why.size)}: {why.num_runs} runs looked into)"]
+    parts = [f"## Why? ({plain(why.size)}: {count_of(why.num_runs, 'run')} looked into)"]
     parts += [plain(why.not_tested)] if why.not_tested else []
     for block in why.blocks:
         parts += [f"### {plain(block.question)}", plain(block.how)]

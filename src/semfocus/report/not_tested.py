@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of
 from semfocus.report.texts import shortened
 from semfocus.report.wording import setting_of
 
@@ -20,7 +21,7 @@ def not_tested(summaries: Sequence["TaskSummary"]) -> list[str]:
         if not any(summary is each for each in tested):
             for task in looked([summary]):
                 setting = shortened(setting_of(summary.comparison), 120)
-                found.append(f"{shortened(task.task, 40)} at {setting} ({len(task.runs)} runs)")
+                found.append(f"{shortened(task.task, 40)} at {setting} ({count_of(len(task.runs), 'run')})")
     return found
 
 

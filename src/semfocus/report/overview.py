@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of, span
 from semfocus.report.forest_figure import Heading, Row
 from semfocus.report.palette import Ink
 from semfocus.report.texts import listed, shortened
@@ -104,7 +105,7 @@ def how_judged(found: Sequence[Score]) -> str:
     num = sum(len(score.tasks[kind]) for score in found for kind in KINDS[:3])
     if not num:
         return f"Nobody is judged faster or slower: that takes {FEWEST_PAIRS} pairs of seeds."
-    return f"Judged by 95 % intervals, not corrected for {num} comparison{'' if num == 1 else 's'}."
+    return f"Judged by 95 % intervals, not corrected for {count_of(num, 'comparison')}."
 
 
 def _on(score: Score, kind: str, num_tasks: int) -> str:
@@ -116,11 +117,7 @@ def _on(score: Score, kind: str, num_tasks: int) -> str:
         but = ""
     else:
         where, but = "", f"; not {listed(map(shortened, others))}" if 0 < len(others) <= 3 else ""
-    return f"{len(own)} of {_tasks(num_tasks)} ({where}{score.span(kind)}{but})"
-
-
-def _tasks(num: int) -> str:
-    return f"{num} task{'' if num == 1 else 's'}"
+    return f"{len(own)} of {count_of(num_tasks, 'task')} ({where}{score.span(kind)}{but})"
 
 
 def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
@@ -154,7 +151,7 @@ def _counted(found: Mapping[str, Sequence["Speedup"]], num_tasks: int) -> str:
     ordered = sorted(found.items(), key=lambda item: -len(item[1]))
     texts = []
     for place, (label, own) in enumerate(ordered):
-        of = f" of {_tasks(num_tasks)}" if place == 0 else ""
+        of = f" of {count_of(num_tasks, 'task')}" if place == 0 else ""
         texts.append(f"{shortened(label)} on {len(own)}{of} ({_span(own)})")
     return ", ".join(texts)
 
@@ -171,8 +168,7 @@ def _span(speedups: Sequence["Speedup"]) -> str:
     if not known:
         return "not known"
     ordered = sorted(known, key=lambda each: each.ratio or 0.0)
-    low, high = bounded(ordered[0]), bounded(ordered[-1])
-    return low if low == high else f"{low} to {high}"
+    return span(bounded(ordered[0]), bounded(ordered[-1]))
 
 
 def forest_lines(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) -> list[Heading | Row]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus import __version__
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.forest_figure import forest_figures
 from semfocus.report.overview import (
     KINDS,
@@ -48,10 +48,7 @@ def write_report(
 
     Runs are compared as their plans say; `apart_from` (that of `semfocus.studies.analysis.analyse`) overrules them.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, report_page(records, plans=plans, title=title, apart_from=apart_from).encode())
-    return target
+    return write_text(path, report_page(records, plans=plans, title=title, apart_from=apart_from))
 
 
 def report_page(
@@ -63,11 +60,10 @@ def report_page(
 ) -> str:
     """The page as text."""
     from semfocus.report.claims import SIZES, counted, judge_all
-    from semfocus.studies.analysis import analyse
     from semfocus.studies.planned import analyse_planned
 
     known = [dict(record) for record in records]
-    summaries = analyse(known, apart_from=apart_from) if apart_from else analyse_planned(known, plans)
+    summaries = analyse_planned(known, plans, apart_from)
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from semfocus import __version__
-from semfocus.durable import write_durably
+from semfocus.counts import count_of
+from semfocus.durable import write_text
 from semfocus.report.along_view import along_panels, along_sentences
 from semfocus.report.map_figure import weight_legend
 from semfocus.report.palette import inks
@@ -22,10 +23,7 @@ TITLE = "What happens inside these models?"
 
 def write_probe_page(probed: Probed, path: str | os.PathLike[str], *, title: str = TITLE) -> Path:
     """Write the page and return its path."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, probe_page(probed, title=title).encode())
-    return target
+    return write_text(path, probe_page(probed, title=title))
 
 
 def probe_page(probed: Probed, *, title: str = TITLE) -> str:
@@ -73,7 +71,8 @@ def probe_page(probed: Probed, *, title: str = TITLE) -> str:
 
 def _samples(rows: list[Mapping[str, Any]], part: str) -> str:
     found = sorted({row["samples"] for row in rows if row["data"] == part})
-    return " to ".join(map(str, [found[0], found[-1]] if len(found) > 1 else found))
+    most = count_of(max(found, default=0), "sequence")
+    return f"{found[0]} to {most}" if len(found) > 1 else most
 
 
 def _facts(label: str, run: ProbedRun) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from semfocus.counts import with_span
 from semfocus.report.wording import UNKNOWN, values_text
 from semfocus.studies.goals import perplexities
 from semfocus.studies.tables import seen_text, speedup_text, summary_rows
@@ -107,8 +108,7 @@ def _losses(gaps: Sequence[float]) -> str:
     """The median over seeds, and the range."""
     if not gaps:
         return ""
-    middle = f"{median(gaps):+.3f}"
-    return middle if len(gaps) == 1 else f"{middle} ({min(gaps):+.3f} to {max(gaps):+.3f})"
+    return with_span(*(f"{each:+.3f}" for each in (median(gaps), min(gaps), max(gaps))))
 
 
 def _p(p: float | None, corrected: float | None) -> str:

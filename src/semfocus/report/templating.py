@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from semfocus.counts import count_of
 from semfocus.report.palette import Ink, stylesheet
 from semfocus.report.texts import listed, shortened, visible
 from semfocus.report.wording import UNKNOWN, setting_text, value_text
@@ -38,6 +39,7 @@ def environment() -> Environment:
         "value": value_text,
         "setting": setting_text,
         "listed": listed,
+        "count_of": count_of,
     }
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from semfocus import __version__
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.curve_figure import with_lines
 from semfocus.report.palette import Ink, inks
 from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel
@@ -29,10 +29,7 @@ TITLE = "Would it help this model?"
 
 def write_trial_page(result: TrialResult, path: str | os.PathLike[str], command: str = "") -> Path:
     """Write the page and return its path."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(target, trial_page(result, command).encode())
-    return target
+    return write_text(path, trial_page(result, command))
 
 
 def trial_page(result: TrialResult, command: str = "") -> str:

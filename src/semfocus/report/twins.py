@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of, with_span
 from semfocus.report.sampling import Record, Values
 from semfocus.studies.arms import BASELINE
 from semfocus.studies.stability_inputs import stability_along, stability_guide
-from semfocus.studies.wording import number, seeds
+from semfocus.studies.wording import number
 
 if TYPE_CHECKING:
     from semfocus.runs import Store
@@ -100,7 +101,7 @@ class TwinTable:
                 found.append(
                     f"One training sample replaced: at the end the parameters of {label} were "
                     f"{_times(ratios['distance'])} as far from their twin's as those of {baseline}, "
-                    f"its held-out losses {_times(ratios['held_out_loss'])} as far ({seeds(num)}{without})."
+                    f"its held-out losses {_times(ratios['held_out_loss'])} as far ({count_of(num, 'seed')}{without})."
                 )
         return found
 
@@ -132,8 +133,7 @@ def _ratios(
 
 def _times(by_seed: Sequence[tuple[object, float]]) -> str:
     ratios = sorted(ratio for _, ratio in by_seed)
-    spread = f" ({number(ratios[0])} to {number(ratios[-1])})" if len(ratios) > 1 else ""
-    return f"{number(median(ratios))} times{spread}"
+    return with_span(f"{number(median(ratios))} times", number(ratios[0]), number(ratios[-1]))
 
 
 def _cells(pairs: Sequence[Mapping[str, Any]], spread: bool) -> list[str]:
@@ -151,5 +151,5 @@ def _middle(values: Iterable[Any], spread: bool) -> str:
     known = sorted(float(value) for value in values if isinstance(value, int | float))
     if not known:
         return "-"
-    ends = f" ({known[0]:.2g} to {known[-1]:.2g})" if spread and len(known) > 1 else ""
-    return f"{median(known):.2g}{ends}"
+    middle, low, high = (f"{each:.2g}" for each in (median(known), known[0], known[-1]))
+    return with_span(middle, low, high) if spread else middle

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from semfocus.counts import count_of
 from semfocus.report.curve_figure import curve_figure, length_figure
 from semfocus.report.lengths import LengthTable, length_table
 from semfocus.report.palette import Ink
@@ -20,7 +21,7 @@ from semfocus.report.twins import TwinTable, twin_table
 from semfocus.report.wording import setting_of
 from semfocus.studies.tables import speedup_text
 from semfocus.studies.verdict import enough, estimate_order, estimated_above_one, pairs_text, side
-from semfocus.studies.wording import bounded, percent, seeds
+from semfocus.studies.wording import bounded, percent
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -154,7 +155,7 @@ def _facts(summary: "TaskSummary") -> list[str]:
     num_seeds = len({record["spec"].get("seed") for record in records})
     states = Counter(str(record.get("state")) for record in records)
     stops = {record["spec"].get("training", {}).get("stop_at") for record in records}
-    facts = [seeds(num_seeds), f"{len(records)} run{'' if len(records) == 1 else 's'}"]
+    facts = [count_of(num_seeds, "seed"), count_of(len(records), "run")]
     facts += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
     if stops <= {None}:
         facts.append("no early stop")

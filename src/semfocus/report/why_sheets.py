@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semfocus.durable import write_durably
+from semfocus.durable import write_text
 from semfocus.report.overview import arm_groups
 from semfocus.report.palette import inks
 from semfocus.report.sheet import sheet
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 def write_why_sheets(summaries: Sequence["TaskSummary"], folder: Path) -> list[Path]:
     """`why-NAME` for each mechanism test (`why-NAME-2` at a second size), `twins-N` for each comparison; return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     chosen = inks(arm_groups(summaries))
     seen: Counter[str] = Counter()
     sheets = {}
@@ -36,8 +35,4 @@ def write_why_sheets(summaries: Sequence["TaskSummary"], folder: Path) -> list[P
             title = f"{shortened(summary.comparison.task, 40)}: one training sample replaced, how far do the twins get from each other?"
             legend = [(label, chosen[label]) for label in table.arms]
             sheets[f"twins-{number}"] = sheet(title, figures, legend, chosen.values())
-    paths = []
-    for name, text in sheets.items():
-        paths.append(folder / f"{name}.svg")
-        write_durably(paths[-1], text.encode())
-    return paths
+    return [write_text(folder / f"{name}.svg", text) for name, text in sheets.items()]

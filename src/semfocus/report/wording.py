@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of
 from semfocus.runs.record import is_text
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int) -> str:
     """`118 runs on 8 tasks, 2 unfinished. Made 2025-01-01 12:00 UTC.`"""
     if not records:
         return "0 runs."
-    words = [f"{len(records)} run{'' if len(records) == 1 else 's'}"]
+    words = [count_of(len(records), "run")]
     if num_tasks:
-        words[0] += f" on {num_tasks} task{'' if num_tasks == 1 else 's'}"
+        words[0] += f" on {count_of(num_tasks, 'task')}"
     states = Counter(str(record.get("state")) for record in records)
     words += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
     return f"{', '.join(words)}. Made {datetime.now(UTC).strftime('%Y-%m-%d %H:%M UTC')}."

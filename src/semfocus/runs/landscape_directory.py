@@ -5,15 +5,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
-from semfocus.runs.checkpoints import Checkpoint, load_newest, save_checkpoint, weights_digest
 from semfocus.runs.directory import DamagedRun, RunDirectory, holding
 from semfocus.runs.journal import append, read_journal, seal, unseal
 from semfocus.runs.landscape_spec import GridSpec, HessianSpec, parse_place
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ABOUT, _VALUES, _CENTRE = "landscape.json", "values.jsonl", "centre"
 
@@ -36,10 +36,12 @@ class LandscapeDirectory:
         self,
         spec: GridSpec | HessianSpec,
         run_spec: dict[str, Any],
-        weights: Mapping[str, Tensor],
+        weights: "Mapping[str, Tensor]",
         **facts: Any,
     ) -> None:
         """Keep what workers need, so that the landscape stays that of these weights if the run trains on."""
+        from semfocus.runs.checkpoints import Checkpoint, save_checkpoint
+
         if self.exists:
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -63,8 +65,10 @@ class LandscapeDirectory:
     def spec(self) -> GridSpec | HessianSpec:
         return parse_place(self.about()["spec"])
 
-    def weights(self) -> dict[str, Tensor]:
+    def weights(self) -> "dict[str, Tensor]":
         """The weights at the centre, which must be those that the spec names."""
+        from semfocus.runs.checkpoints import load_newest, weights_digest
+
         spec = self.spec()
         loaded, problems = load_newest(self.path, _CENTRE)
         if loaded is None:

@@ -18,6 +18,19 @@ def check_points(points: int) -> None:
         )
 
 
+def grid_axis(points: int, radius: float) -> list[float]:
+    """Coordinates from -radius to radius; the middle one is exactly 0.
+
+    >>> grid_axis(5, 1.0)
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    check_points(points)
+    if not 0 < radius < float("inf"):
+        raise ValueError(f"radius must be a positive number, got {radius}")
+    half = points // 2
+    return [radius * (index - half) / half for index in range(points)]
+
+
 class PlaceSpec(Settings):
     """Whose loss, and on what: a run at an epoch, by the digest of its weights, on its first `samples` samples."""
 

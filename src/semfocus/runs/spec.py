@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from semfocus.counts import count_of
 from semfocus.mechanisms import Pattern, PatternByRows, parse_pattern
 from semfocus.runs.paper_settings import paper_model, paper_training
 from semfocus.runs.pretraining import Pretraining
@@ -100,7 +101,7 @@ class RunSpec(Settings):
         kept = self.pattern_value.most_kept() if isinstance(self.pattern_value, PatternByRows) else None
         if kept is not None and kept > self.training.length:
             raise ValueError(
-                f"{self.pattern} keeps up to {kept} keys, and the context is {self.training.length}: that is full attention; "
+                f"{self.pattern} keeps up to {count_of(kept, 'key')}, and the context is {self.training.length}: that is full attention; "
                 f"choose a number below {self.training.length}, or a longer training.length"
             )
         return text.with_tokenizer(self.training.tokenizer)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from semfocus.mechanisms import AttentionTrace, capture
+from semfocus.model.evaluation_mode import evaluation_mode
 from semfocus.randomness import stream
 from semfocus.studies.measuring import relevant_of
 from semfocus.studies.probe_plan import Part
@@ -64,12 +65,9 @@ def maps_of(traces: Sequence[AttentionTrace]) -> dict[str, Any]:
 @torch.no_grad()
 def _looked(trained: TrainedRun, one: Samples) -> tuple[list[AttentionTrace], int]:
     model = trained.model
-    was_training = model.training
-    model.eval()
     generator = stream(trained.spec.seed, "attention map", trained.epoch)
-    with capture(model) as traces:
+    with evaluation_mode(model), capture(model) as traces:
         logits = model(one.tokens, None if bool(one.real.all()) else one.real, generator=generator)
-    model.train(was_training)
     return traces, int(logits.flatten(0, -2)[-1].argmax())
 
 

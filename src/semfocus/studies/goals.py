@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
+from semfocus.counts import with_span
 from semfocus.runs.record import is_text
 from semfocus.studies.arms import Comparison
 from semfocus.studies.wording import percent
@@ -75,5 +76,4 @@ def perplexity_text(losses: list[float]) -> str:
     if not losses:
         return ""
     values = perplexities(losses)
-    middle = f"{median(values):.4g}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.4g} to {max(values):.4g})"
+    return with_span(*(f"{each:.4g}" for each in (median(values), min(values), max(values))))

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from semfocus.counts import count_of
+
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec
 
@@ -43,9 +45,9 @@ def refuse_repeats(specs: "Sequence[RunSpec]") -> None:
     times = Counter(spec.canonical() for spec in specs)
     repeated = [spec for spec in specs if times[spec.canonical()] > 1]
     if repeated:
-        spec = repeated[0]
+        spec, num = repeated[0], len(specs) - len(times)
         raise ValueError(
-            f"{len(specs) - len(times)} runs are listed more than once, the first is "
+            f"{count_of(num, 'run')} {'is' if num == 1 else 'are'} listed more than once, the first is "
             f"{spec.task} {spec.pattern} seed {spec.seed}"
         )
 

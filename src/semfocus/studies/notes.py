@@ -1,5 +1,6 @@
 """What a reader should know beside the numbers of a comparison: runs that are missing, early or elsewhere."""
 
+from semfocus.counts import count_of
 from semfocus.studies.arms import Comparison, Record
 
 _WORDS = {
@@ -27,7 +28,9 @@ def _states(comparison: Comparison) -> list[str]:
         for state, words in _WORDS.items():
             seeds = _seeds([record for record in records if record.get("state") == state])
             if seeds:
-                notes.append(f"{label}: {len(seeds)} of {len(records)} runs {words}: {_listed(seeds)}.")
+                notes.append(
+                    f"{label}: {len(seeds)} of {count_of(len(records), 'run')} {words}: {_listed(seeds)}."
+                )
     return notes
 
 

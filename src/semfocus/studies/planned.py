@@ -1,6 +1,6 @@
 """Runs analysed as they were planned: studies that give each arm settings of its own are held apart from all others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from semfocus.runs.plan import Plan
 from semfocus.studies.analysis import analyse
@@ -9,12 +9,16 @@ from semfocus.studies.setting import flat
 from semfocus.studies.summaries import TaskSummary
 
 
-def analyse_planned(records: Sequence[Record], plans: Sequence[Plan]) -> list[TaskSummary]:
+def analyse_planned(
+    records: Sequence[Record], plans: Sequence[Plan], apart_from: Collection[str] = ()
+) -> list[TaskSummary]:
     """A summary for each comparison of the runs of all plans.
 
     Runs of a plan with `own_settings` are compared among themselves; one that no other plan asked for stays out of the rest,
-    where it would stand alone in a comparison of its own.
+    where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`) overrules all plans.
     """
+    if apart_from:
+        return analyse(records, apart_from=apart_from)
     apart = [plan for plan in plans if plan.own_settings and _one_an_arm(_runs_of(plan, records), plan)]
     elsewhere = {run for plan in plans if plan not in apart for run in plan.runs}
     taken = {run for plan in apart for run in plan.runs} - elsewhere

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from semfocus.counts import count_of
+
 Part = Literal["train", "held_out"]
 #: sequences of each part that are looked at by default
 SAMPLES = 256
@@ -35,6 +37,6 @@ class Probing:
     def __str__(self) -> str:
         """In words, for a plan or a list."""
         when = " and ".join("untrained" if each == "0" else each for each in self.epochs)
-        also = f", every {self.every} epochs" if self.every else ""
+        also = f", every {'epoch' if self.every == 1 else f'{self.every} epochs'}" if self.every else ""
         others = f", and {', '.join(self.patterns)} on the scores of full attention" if self.patterns else ""
-        return f"{when}{also}: {self.samples} sequences of {' and '.join(self.data)} data{others}"
+        return f"{when}{also}: {count_of(self.samples, 'sequence')} of {' and '.join(self.data)} data{others}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from semfocus.counts import count_of
 from semfocus.studies.statistics import Speedup, paired_speedup
 from semfocus.studies.summaries import ArmSummary
 from semfocus.studies.verdict import (
@@ -14,7 +15,7 @@ from semfocus.studies.verdict import (
     pairs_text,
     side,
 )
-from semfocus.studies.wording import bounded, interval, p_value, seeds
+from semfocus.studies.wording import bounded, interval, p_value
 
 _SIGNIFICANT = 0.05
 _NOT_OVER = ("unfinished", "running", "interrupted")
@@ -109,7 +110,7 @@ def _on_nobody_ahead(raced: Raced, baseline: str, goal: str, so_far: bool) -> li
 def _lost(arm: ArmSummary) -> list[str]:
     """Runs that were not looked at to the end: a speedup over them is not one over runs that trained."""
     return [
-        f"{arm.states[state]} of {arm.total} runs of {arm.label} {state}"
+        f"{arm.states[state]} of {count_of(arm.total, 'run')} of {arm.label} {state}"
         for state in ("diverged", "failed")
         if arm.states.get(state)
     ]
@@ -139,12 +140,14 @@ def _how_sure(arm: ArmSummary, speedup: Speedup, num_arms: int, so_far: bool) ->
     assert arm.p_holm is not None
     assert arm.smallest_p is not None
     parts = [f"95 % interval {interval(speedup)}"] if interval(speedup) else []
-    parts += [seeds(speedup.num_pairs), f"sign-flip p = {p_value(arm.p)}"]
+    parts += [count_of(speedup.num_pairs, "seed"), f"sign-flip p = {p_value(arm.p)}"]
     if num_arms > 1:
         parts.append(f"{p_value(arm.p_holm)} after Holm's correction for {num_arms} arms")
     if so_far:  # whoever stops when a test first looks good finds something in noise
         return f"{', '.join(parts)}; no verdict before all runs have ended"
-    smallest = f"the smallest p that {seeds(speedup.num_pairs)} can give is {p_value(arm.smallest_p)}"
+    smallest = (
+        f"the smallest p that {count_of(speedup.num_pairs, 'seed')} can give is {p_value(arm.smallest_p)}"
+    )
     if arm.smallest_p * num_arms > _SIGNIFICANT:
         return f"{', '.join(parts)}; {smallest}"
     verdict = "significant" if arm.p_holm <= _SIGNIFICANT else "not significant"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from semfocus.counts import with_span
 from semfocus.studies.goals import perplexities, perplexity_text
 from semfocus.studies.statistics import Estimate, Speedup, Time
 from semfocus.studies.statistics.order import median_place
@@ -85,9 +86,8 @@ def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
         ordered = sorted(times.values(), key=lambda time: (time.value, not time.reached))
         # a run that was lost sight of before the last one arrived may come later still
         open_end = ordered[-1].reached and not all(time.reached for time in ordered)
-        return (
-            f"{value} ({seen_text(ordered[0])} to {seen_text(ordered[-1])}{' or later' if open_end else ''})"
-        )
+        last = seen_text(ordered[-1]) + (" or later" if open_end else "")
+        return with_span(value, seen_text(ordered[0]), last)
     return (
         f"{value} [{number(estimate.low or 0.0)}, {'∞' if estimate.high is None else number(estimate.high)}]"
     )
@@ -118,9 +118,7 @@ def _accuracy(values: Sequence[float]) -> str:
     if not values:
         return ""
     middle = percent(median(values))
-    if min(values) == max(values):
-        return middle
-    return f"{middle} ({number(100 * min(values))} to {number(100 * max(values))})"
+    return with_span(middle, number(100 * min(values)), number(100 * max(values)))
 
 
 def _points(values: Sequence[float]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from semfocus.counts import count_of
 from semfocus.studies.statistics import Speedup
 
 #: fewer pairs of seeds than this give estimates and intervals, but no verdict: neither in a sentence nor on a claim
@@ -53,4 +54,4 @@ def pairs_text(speedups: Iterable[Speedup]) -> str:
     """`2 seeds`, `2 to 4 seeds`: how many pairs there are."""
     numbers = {speedup.num_pairs for speedup in speedups}
     low, high = min(numbers), max(numbers)
-    return f"{low} seed{'' if low == 1 else 's'}" if low == high else f"{low} to {high} seeds"
+    return count_of(low, "seed") if low == high else f"{low} to {high} seeds"

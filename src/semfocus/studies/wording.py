@@ -79,8 +79,3 @@ def percent(share: float) -> str:
     """98.1 %; a whole number without decimals."""
     value = 100 * share
     return f"{value:.0f} %" if math.isclose(value, round(value), abs_tol=1e-9) else f"{value:.1f} %"
-
-
-def seeds(num: int) -> str:
-    """1 seed, 3 seeds."""
-    return f"{num} seed{'' if num == 1 else 's'}"

@@ -23,6 +23,14 @@ def reals(name: str, value: ArrayLike) -> Floats:
     return found
 
 
+def finite(name: str, value: ArrayLike) -> Floats:
+    """Reals without infinities, such as tokens: the difference of two infinite ones has no value."""
+    found = reals(name, value)
+    if np.isinf(found).any():
+        raise ValueError(f"{name} must be finite")
+    return found
+
+
 def not_negative(name: str, value: ArrayLike) -> Floats:
     """Reals that are at least 0, such as a dispersion or a norm."""
     found = reals(name, value)
@@ -86,9 +94,11 @@ def log_product(*factors: ArrayLike) -> Values:
 
 
 def product(*factors: ArrayLike) -> Values:
-    """The product, in which a factor of 0 wins over an infinite one, and too large is +inf, in silence."""
+    """The product of factors that are not negative: 0 wins over an infinite one, and too large is +inf, in silence."""
     known = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in factors))
     zero = np.any([each == 0 for each in known], axis=0)
     with np.errstate(over="ignore", under="ignore"):
-        total = np.prod([np.where(zero, 1.0, each) for each in known], axis=0)
-    return np.where(zero, 0.0, total)[()]
+        total = np.prod([np.where(np.isinf(each), 1.0, each) for each in known], axis=0)
+    # Apart from the others, whose product may be too small for a number above 0.
+    infinite = np.any([np.isinf(each) for each in known], axis=0) & ~zero
+    return np.where(infinite, np.inf, total)[()]

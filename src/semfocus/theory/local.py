@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from semfocus.theory.arguments import Floats, Values, not_negative, probabilities, reals
+from semfocus.theory.arguments import Floats, Values, finite, not_negative, probabilities
 
 
 def attended_cov(X: ArrayLike, p: ArrayLike) -> Floats:
@@ -18,7 +18,7 @@ def lambda_w_local(X: ArrayLike, p: ArrayLike, V: ArrayLike, x_q: ArrayLike) -> 
 
     The differential of the output is V Cov_p(x) dW x_q.
     """
-    values, query = reals("V", V), reals("x_q", x_q)
+    values, query = finite("V", V), finite("x_q", x_q)
     product = values @ attended_cov(X, p)
     return (np.linalg.norm(product, 2, axis=(-2, -1)) * np.linalg.norm(query, axis=-1))[()]
 
@@ -28,7 +28,7 @@ def attended_diameter(X: ArrayLike, support: ArrayLike) -> float:
 
     `lambda_w_local` is at most ‖V‖ ‖x_q‖ diameter² / 4.
     """
-    tokens, kept = reals("X", X), np.asarray(support)
+    tokens, kept = finite("X", X), np.asarray(support)
     if tokens.ndim != 2 or kept.dtype != np.bool_ or kept.shape != tokens.shape[1:]:
         raise ValueError(
             f"X must be (d, L) and support boolean (L,), got {tokens.shape} and {kept.dtype} of {kept.shape}"
@@ -46,13 +46,13 @@ def flip_jump(p_last: ArrayLike, V: ArrayLike, x_k: ArrayLike, x_k1: ArrayLike) 
     weight = not_negative("p_last", p_last)
     if (weight > 1).any():
         raise ValueError(f"p_last must be a weight in [0, 1], got {weight.max():g}")
-    difference = reals("x_k", x_k) - reals("x_k1", x_k1)
-    moved = (reals("V", V) @ difference[..., None])[..., 0]
+    difference = finite("x_k", x_k) - finite("x_k1", x_k1)
+    moved = (finite("V", V) @ difference[..., None])[..., 0]
     return (weight * np.linalg.norm(moved, axis=-1))[()]
 
 
 def _tokens_and_weights(X: ArrayLike, p: ArrayLike) -> tuple[Floats, Floats]:
-    tokens, weights = reals("X", X), probabilities("p", p)
+    tokens, weights = finite("X", X), probabilities("p", p)
     if tokens.ndim < 2 or tokens.shape[-1] != weights.shape[-1]:
         raise ValueError(f"X must be (..., d, L) and p (..., L), got {tokens.shape} and {weights.shape}")
     return tokens, weights

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from semfocus.theory.arguments import counts
+from semfocus.theory.arguments import counts, finite
 from semfocus.theory.comparison import lhs_w, lhs_x, maxform_margin, route_a, route_b
 from semfocus.theory.gaussian import gaussian_null, gaussian_null_at
 
@@ -54,6 +54,7 @@ def compare_numbers(
     dispersion_full: float, dispersion_topk: float, separation: float, beta: float | None, k: int, length: int
 ) -> Column:
     """One column: the numbers, both sides of every comparison, and whether top-k has the smaller constant."""
+    finite("the dispersion of full attention", dispersion_full)  # what c1 and c2 are shares of
     numbers = (dispersion_full, dispersion_topk, separation)
     in_w = float(lhs_w(*numbers))
     in_x = None if beta is None else float(lhs_x(*numbers, beta))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from semfocus.model.evaluation_mode import evaluation_mode
 from semfocus.model.loss import sequence_losses, summed_loss
 from semfocus.randomness import stream
 from semfocus.tasks import Samples
@@ -31,9 +32,10 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
     """In evaluation mode, in large batches. `seed` and `epoch` feed patterns that are random even then."""
     loss = torch.zeros((), dtype=torch.float64)
     correct = 0
-    for logits, labels in _answers(model, samples, seed, epoch):
-        loss += summed_loss(logits, labels).cpu().double()
-        correct += int((logits.argmax(-1) == labels).sum())
+    with evaluation_mode(model):
+        for logits, labels in _answers(model, samples, seed, epoch):
+            loss += summed_loss(logits, labels).cpu().double()
+            correct += int((logits.argmax(-1) == labels).sum())
     answers = samples.labels.numel()
     most_frequent = int(samples.labels.flatten().bincount().max())
     return Evaluation(float(loss / len(samples)), correct / answers, most_frequent / answers)
@@ -42,20 +44,15 @@ def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evalu
 @torch.no_grad()
 def sample_losses(model: nn.Module, samples: Samples, seed: int, epoch: int) -> torch.Tensor:
     """The cross-entropy of every sample, as `evaluate` sees it."""
-    return torch.cat(
-        [
-            sequence_losses(logits, labels).cpu().double()
-            for logits, labels in _answers(model, samples, seed, epoch)
-        ]
-    )
+    with evaluation_mode(model):
+        answers = _answers(model, samples, seed, epoch)
+        return torch.cat([sequence_losses(logits, labels).cpu().double() for logits, labels in answers])
 
 
 def _answers(
     model: nn.Module, samples: Samples, seed: int, epoch: int
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Logits and labels, batch by batch, in evaluation mode."""
-    was_training = model.training
-    model.eval()
+    """Logits and labels, batch by batch."""
     batch_size = evaluation_batch_size(samples.tokens.shape[1])
     if samples.labels.dim() > 1:
         batch_size = min(batch_size, max(1, _LOGITS_AT_ONCE // _num_logits(model, samples)))
@@ -65,7 +62,6 @@ def _answers(
         generator = stream(seed, f"evaluation/{batch}", epoch)
         real = None if padding is None else padding[rows]
         yield model(samples.tokens[rows], real, generator=generator).float(), samples.labels[rows]
-    model.train(was_training)
 
 
 def _num_logits(model: nn.Module, samples: Samples) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semfocus.counts import count_of
 from semfocus.mechanisms import Full, Pattern, WithGlobals, parse_pattern
 from semfocus.mechanisms.pattern import PatternByRows
 
@@ -70,11 +71,11 @@ def refuse_pattern(pattern: Pattern, longest: int, window: int | None = None) ->
     kept = base.most_kept() if isinstance(base, PatternByRows) else None
     if kept is not None and window is not None and window <= min(kept, longest):
         raise ValueError(
-            f"{pattern} keeps up to {kept} keys, and the model's sliding window shows a query no more than {window}: "
+            f"{pattern} keeps up to {count_of(kept, 'key')}, and the model's sliding window shows a query no more than {window}: "
             f"nothing would change; choose a number well below {window}"
         )
     if kept is not None and kept >= longest:
         raise ValueError(
-            f"{pattern} keeps up to {kept} keys, and no sequence is longer than {longest}: "
+            f"{pattern} keeps up to {count_of(kept, 'key')}, and no sequence is longer than {longest}: "
             f"that is full attention; choose a number well below {longest}"
         )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from semfocus.integrations import apply, restore
 from semfocus.mechanisms import AttentionTrace, Full, capture
 from semfocus.mechanisms.trace import attention_points
+from semfocus.model.evaluation_mode import evaluation_mode
 from semfocus.probes import dispersion, effective_keys, num_kept
 from semfocus.trial.batch import Batch
 from semfocus.trial.subject import Subject
@@ -26,13 +27,8 @@ QUANTITIES = {
 def look_inside(subject: Subject, model: nn.Module, batch: Batch) -> dict[str, dict[str, Any]]:
     """For each quantity the median over all queries, and over those of each layer; padding is left out."""
     few = batch.rows(slice(0, SEQUENCES))
-    was_training = model.training
-    model.eval()
-    try:
-        with _ours(model), torch.no_grad(), capture(model) as traces:
-            subject.loss(model, few)
-    finally:
-        model.train(was_training)
+    with evaluation_mode(model), _ours(model), torch.no_grad(), capture(model) as traces:
+        subject.loss(model, few)
     return {
         name: _medians([_values(measure(each), each, few) for each in traces])
         for name, (_, measure) in QUANTITIES.items()

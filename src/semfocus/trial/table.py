@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semfocus.counts import count_of
 from semfocus.randomness import stream
 from semfocus.tasks.data_files import read_fields, split_indices, split_of
 from semfocus.tasks.text_files import HELD_OUT_SHARE
@@ -66,7 +67,7 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
         everything.rows(held_out),
         classes,
         digest,
-        f"{len(rows)} rows{cut} of up to {longest} tokens ({name}), {len(classes)} classes, {len(held_out)} rows held out",
+        f"{count_of(len(rows), 'row')}{cut} of up to {count_of(longest, 'token')} ({name}), {count_of(len(classes), 'class')}, {count_of(len(held_out), 'row')} held out",
     )
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from statistics import fmean
 
+from semfocus.counts import count_of
 from semfocus.studies.statistics import smallest_p
 from semfocus.trial.strictness import seeds_needed
 from semfocus.trial.verdict import Ratio, Verdict
@@ -12,7 +13,7 @@ from semfocus.trial.verdict import Ratio, Verdict
 def too_few(num_seeds: int, num_arms: int = 1) -> str:
     """Why a trial has no verdict."""
     return (
-        f"{num_seeds} seed{'s' * (num_seeds != 1)} cannot show a difference (the smallest possible p is "
+        f"{count_of(num_seeds, 'seed')} cannot show a difference (the smallest possible p is "
         f"{smallest_p(num_seeds):.2g}): use {seeds_needed(num_arms)} or more. So far:"
     )
 

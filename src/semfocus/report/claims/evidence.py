@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from semfocus.counts import count_of
 from semfocus.report.claims.claim import Line
 from semfocus.report.texts import shortened
 from semfocus.report.wording import setting_of
@@ -57,10 +58,9 @@ class RaceResult:
         verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
         verdict = verdict if self.enough else "too few pairs"
         what = f" {self.what}" if self.what else ""
-        pairs = f"{self.speedup.num_pairs} pair{'' if self.speedup.num_pairs == 1 else 's'}"
         return (
             f"{shortened(self.summary.comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
-            f"{speedup_text(self.speedup)}, {pairs}: {verdict}"
+            f"{speedup_text(self.speedup)}, {count_of(self.speedup.num_pairs, 'pair')}: {verdict}"
         )
 
 

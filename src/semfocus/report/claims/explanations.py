@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels
 from semfocus.report.claims.evidence import FEWEST_TASKS, HOW_COUNTED, RaceResult, majority
@@ -39,7 +40,9 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Finding:
     gains = [task for task in counted if races[task.task].gain]
     found = ratio_test(counted, HEAVY_HITTERS, "input-dependent", "end", False).correlation
     if found.value is not None:
-        numbers.append(f"rank correlation of ratio and speedup over {len(counted)} tasks: {found.value:+.2f}")
+        numbers.append(
+            f"rank correlation of ratio and speedup over {count_of(len(counted), 'task')}: {found.value:+.2f}"
+        )
     sharper = _sharper_wins(tasks)
     numbers += [
         f"{label}: larger dispersion than full and a gain over top_k(5) on {', '.join(own)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, PAPER
 from semfocus.report.claims.evidence import (
@@ -45,8 +46,7 @@ class Mean:
 
     def __str__(self) -> str:
         limits = f" [{_points(self.low)}, {_points(self.high)}]" if self.num > 1 else ""
-        seeds = f"{self.num} seed{'' if self.num == 1 else 's'}"
-        return f"{self.what}: {_points(self.value)}{limits} points, {seeds}{self.note}{too_few(self.num)}"
+        return f"{self.what}: {_points(self.value)}{limits} points, {count_of(self.num, 'seed')}{self.note}{too_few(self.num)}"
 
 
 def _points(share: float) -> str:
@@ -144,7 +144,7 @@ def _parity(summaries: Sequence["TaskSummary"]) -> Finding:
 def _end_of(summary: "TaskSummary", arm: "ArmSummary", counts: bool) -> Mean | None:
     note = left_out(diverged(summary, arm.label))
     if not counts:
-        note += f" (not counted: {arm.reached} of {arm.total} runs reached the training target)"
+        note += f" (not counted: {arm.reached} of {count_of(arm.total, 'run')} reached the training target)"
     what = f"parity: last held-out accuracy of {arm.label}"
     return mean_of(summary, what, arm.last_held_out, _one_sample(summary) / 2, note)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.report.claims.evidence import (
@@ -65,7 +66,7 @@ class _Perfect:
 
     def __str__(self) -> str:
         going_on = f" ({self.going_on} not ended)" if self.going_on else ""
-        reached = f"reached 100 % training accuracy on {self.perfect} of {self.num} seeds"
+        reached = f"reached 100 % training accuracy on {self.perfect} of {count_of(self.num, 'seed')}"
         return f"even_pairs: {self.label} {reached}{self.note}{going_on}{too_few(self.num)}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of, with_span
 from semfocus.report.claims.claim import Line
 from semfocus.report.claims.evidence import RaceResult, race
 from semfocus.report.not_tested import not_tested_text
@@ -45,10 +46,8 @@ def line(task: "LookedTask", what: str, by_seed: Mapping[int, float], form: str 
     """`parity: ... 0.41 (0.38 to 0.44, 5 seeds)`."""
     values = sorted(by_seed.values())
     few = "" if enough(by_seed) else ": too few seeds"
-    return (
-        f"{shortened(task.task, 40)}: {what} {format(median(values), form)} "
-        f"({format(values[0], form)} to {format(values[-1], form)}, {len(values)} seeds){few}"
-    )
+    middle, low, high = (format(each, form) for each in (median(values), values[0], values[-1]))
+    return f"{shortened(task.task, 40)}: {what} {with_span(middle, low, high, count_of(len(values), 'seed'))}{few}"
 
 
 def races_of(tasks: Sequence["LookedTask"], label: str, base: str = "full") -> dict[str, RaceResult]:

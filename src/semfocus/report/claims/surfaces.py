@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from semfocus.counts import count_of
 from semfocus.report.around import LANDSCAPES, QUANTILE, RADIUS
 from semfocus.report.claims.claim import Claim, Finding, decide
 from semfocus.report.claims.convergence import HEAVY_HITTERS
@@ -35,7 +36,7 @@ def _steepness(summaries: Sequence["TaskSummary"]) -> Finding:
         else:
             lower.append(topk < full)
         numbers.append(
-            f"{summary.comparison.task}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(around[1])} and {len(around[0])} seeds, {grid}); "
+            f"{summary.comparison.task}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(around[1])} and {count_of(len(around[0]), 'seed')}, {grid}); "
             f"gap {topk_gap:+.1%} and {full_gap:+.1%}{reason}"
         )
     many = len(lower) >= FEWEST_TASKS

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from semfocus.counts import count_of
 from semfocus.report.palette import Ink
 from semfocus.studies.mechanism_tests.looked import LookedTask
 from semfocus.studies.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
@@ -61,12 +62,13 @@ def correlation_text(found: RankCorrelation) -> str:
     if found.value is None:
         return "no pair whose order is known"
     if found.low is None or found.high is None:
-        tasks = "1 task" if found.num_clusters == 1 else f"{found.num_clusters} tasks"
-        certainty = f"no interval: {tasks}, at least {FEWEST_CLUSTERS} are needed"
+        certainty = (
+            f"no interval: {count_of(found.num_clusters, 'task')}, at least {FEWEST_CLUSTERS} are needed"
+        )
     else:
         certainty = f"95 % interval {found.low:+.2f} to {found.high:+.2f}"
     unknown = f", {found.num_unknown} unknown" if found.num_unknown else ""
-    return f"{found.value:+.2f} ({certainty}; {found.num_pairs} pairs of known order{unknown})"
+    return f"{found.value:+.2f} ({certainty}; {count_of(found.num_pairs, 'pair')} of known order{unknown})"
 
 
 def shown(value: float | None, form: str = ".3g") -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from semfocus.counts import count_of, span
 from semfocus.report.palette import Ink
 from semfocus.report.why.block import MISSING, Block, Table, shown
 from semfocus.report.why.worst_case_figure import worst_case_figure
@@ -58,7 +59,7 @@ def _sentence(condition: BreakCondition) -> str:
     counts = ", ".join(
         f"{verdict} on {condition.num(verdict)}" for verdict in ("met", "not met", "undecided")
     )
-    return f"\N{LEFT DOUBLE QUOTATION MARK}{condition.text.removesuffix('.')}\N{RIGHT DOUBLE QUOTATION MARK}: of {len(condition.tasks)} tasks {counts}."
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{condition.text.removesuffix('.')}\N{RIGHT DOUBLE QUOTATION MARK}: of {count_of(len(condition.tasks), 'task')} {counts}."
 
 
 def _shares(cases: Sequence[WorstCase]) -> list[str]:
@@ -66,8 +67,9 @@ def _shares(cases: Sequence[WorstCase]) -> list[str]:
     for when, words in _WHEN.items():
         shares = [share for each in cases if each.when == when for share in each.shares.values()]
         if shares:
+            around = span(f"{min(shares):.0%}", f"{max(shares):.0%}")
             found.append(
-                f"Full attention, {words}: the largest dispersion of a layer is {min(shares):.0%} to {max(shares):.0%} of its worst case, {middle(shares):.0%} in the median."
+                f"Full attention, {words}: the largest dispersion of a layer is {around} of its worst case, {middle(shares):.0%} in the median."
             )
     return found
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from semfocus.counts import count_of
 from semfocus.report.scales import Linear
 from semfocus.report.svg import Drawing
 from semfocus.studies.mechanism_tests.yardsticks import Yardstick
@@ -65,5 +66,5 @@ def _interval(drawing: Drawing, found: RankCorrelation, scale: Linear, y: float,
         return
     if found.low is not None and found.high is not None:
         drawing.add("line", css_class="rail", x1=scale(found.low), x2=scale(found.high), y1=y, y2=y)
-    tip = f"{found.value:+.2f}, {found.num_pairs} pairs of known order"
+    tip = f"{found.value:+.2f}, {count_of(found.num_pairs, 'pair')} of known order"
     drawing.add("circle", css_class=css_class, cx=scale(found.value), cy=y, r=4.2, tip=tip)

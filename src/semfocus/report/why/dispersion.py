@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from semfocus.counts import count_of, span
 from semfocus.report.palette import Ink
 from semfocus.report.why.block import MISSING, Block, Table, shown
 from semfocus.report.why.bounds_figure import bounds_figure
@@ -18,7 +19,6 @@ from semfocus.studies.mechanism_tests.dispersion_table import (
 )
 from semfocus.studies.mechanism_tests.looked import LookedTask
 from semfocus.studies.mechanism_tests.noise import left_over, less_than_of_noise
-from semfocus.studies.wording import seeds
 
 COLUMNS = [
     *("task", "source", "%", "δ full", "δ top-k", "Δ", "key load"),
@@ -90,19 +90,18 @@ def _by_query(tasks: Sequence[LookedTask]) -> str:
     less = sum(less_than_of_noise(left) for left in own)
     return (
         f". Query by query, top-k leaves {shares} of the dispersion (medians over seeds) and {nulls} of that of noise with the query's own mean and spread: "
-        f"less than of noise on {less} of {len(own)} tasks"
+        f"less than of noise on {less} of {count_of(len(own), 'task')}"
     )
 
 
 def _range(values: Sequence[float]) -> str:
-    low, high = (f"{each:.2f}" for each in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+    return span(f"{min(values):.2f}", f"{max(values):.2f}")
 
 
 def _cells(rows: Sequence[TableRow]) -> list[list[str]]:
     found = []
     for row in rows:
-        where = row.source if row.source == PUBLISHED else f"{row.source}, {seeds(row.num_seeds)}"
+        where = row.source if row.source == PUBLISHED else f"{row.source}, {count_of(row.num_seeds, 'seed')}"
         if row.problem:
             found.append([row.task, where, MISSING, row.problem, *[MISSING] * (len(COLUMNS) - 4)])
         for column in row.columns:

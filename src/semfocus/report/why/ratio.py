@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from semfocus.counts import count_of, span
 from semfocus.report.palette import Ink
 from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
 from semfocus.report.why.block import Block, Table, arms_in, correlation_text, shown
@@ -38,7 +39,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
         "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target.",
         figures,
         _sentences(tests),
-        f"There are {len(tasks)} tasks, so even a strong relation has a wide interval, and tasks are not a sample of all tasks. "
+        f"{_how_many(len(tasks))}, and tasks are not a sample of all tasks. "
         "A correlation over tasks does not say that dispersion is the cause. An order that censoring leaves open counts neither way.",
         [
             Table(
@@ -65,6 +66,12 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
     )
 
 
+def _how_many(num_tasks: int) -> str:
+    if num_tasks == 1:
+        return "There is 1 task, and a relation over tasks takes several"
+    return f"There are {num_tasks} tasks, so even a strong relation has a wide interval"
+
+
 def _dots(test: RatioTest, inks: Mapping[str, Ink]) -> list[Dot]:
     ink = inks[test.label]
     return [
@@ -86,17 +93,24 @@ def _sentences(tests: Sequence[RatioTest]) -> list[str]:
     found = []
     for label in dict.fromkeys(test.label for test in tests):
         trained = [test for test in tests if test.label == label and test.when == "end"]
-        words = [f"{_where(test)} on {_smaller(test)} tasks{_than_noise(test)}" for test in trained]
+        words = [f"{_where(test)} on {_smaller(test)}{_than_noise(test)}" for test in trained]
         known = [
             test.correlation.value
             for test in tests
             if test.label == label and test.correlation.value is not None
         ]
-        order = (
-            f"; rank correlations with the speedup {min(known):+.2f} to {max(known):+.2f}" if known else ""
+        found.append(
+            f"{label} has a smaller dispersion than full after training: {', '.join(words)}{_order(known)}."
         )
-        found.append(f"{label} has a smaller dispersion than full after training: {', '.join(words)}{order}.")
     return found
+
+
+def _order(known: Sequence[float]) -> str:
+    """Of all sources and times together."""
+    if not known:
+        return ""
+    noun = "correlation" if len(known) == 1 else "correlations"
+    return f"; rank {noun} with the speedup {span(f'{min(known):+.2f}', f'{max(known):+.2f}')}"
 
 
 def _where(test: RatioTest) -> str:
@@ -104,7 +118,8 @@ def _where(test: RatioTest) -> str:
 
 
 def _smaller(test: RatioTest) -> str:
-    return f"{sum(point.ratio < 1 for point in test.points)} of {len(test.points)}"
+    num = sum(point.ratio < 1 for point in test.points)
+    return f"{num} of {count_of(len(test.points), 'task')}"
 
 
 def _than_noise(test: RatioTest) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from semfocus.counts import count_of
+
 
 @dataclass(frozen=True)
 class LandscapeOptions:
@@ -18,6 +20,6 @@ class LandscapeOptions:
 
     def __str__(self) -> str:
         """In words, for a plan or a list."""
-        pairs = f"{self.pairs} pair{'s' if self.pairs > 1 else ''} of directions"
-        hessian = f", {self.hessian} eigenvalues of the Hessian" if self.hessian else ""
+        pairs = f"{count_of(self.pairs, 'pair')} of directions"
+        hessian = f", {count_of(self.hessian, 'eigenvalue')} of the Hessian" if self.hessian else ""
         return f"{self.epoch}: {self.points} x {self.points} points, {pairs}, {self.data} data{hessian}"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from semfocus.probes.directions import direction_pair
 from semfocus.probes.hessian import hessian_extremes
-from semfocus.probes.loss_grid import grid_axis, losses_along_row
+from semfocus.probes.loss_grid import losses_along_row
 from semfocus.runs import RunSpec
 from semfocus.runs.directory import DamagedRun
 from semfocus.runs.landscape_directory import LandscapeDirectory
-from semfocus.runs.landscape_spec import GridSpec, HessianSpec
+from semfocus.runs.landscape_spec import GridSpec, HessianSpec, grid_axis
 from semfocus.studies.job import Message, Tell, failure, load_recipe_of
 from semfocus.studies.landscape.model_loss import ModelLoss, samples_of
 from semfocus.training import build_model

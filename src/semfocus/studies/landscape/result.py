@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semfocus.probes.flatness import Flatness, flatness
-from semfocus.probes.lipschitz_estimate import LipschitzEstimate, lipschitz_curve
+from semfocus.runs.landscape_spec import grid_axis
+from semfocus.studies.landscape.flatness import Flatness, flatness
+from semfocus.studies.landscape.lipschitz_estimate import LipschitzEstimate, lipschitz_curve
 
 if TYPE_CHECKING:
     from semfocus.runs.landscape_directory import LandscapeDirectory
@@ -102,8 +103,6 @@ def read_grid(place: "LandscapeDirectory") -> Grid:
     missing = place.missing_rows()
     if missing:
         raise ValueError(f"landscape {place.name} lacks {len(missing)} of its {spec.points} rows")
-    from semfocus.probes.loss_grid import grid_axis
-
     first, second = place.about()["facts"]["lengths"]
     losses = np.array([rows[row] for row in range(spec.points)], dtype=np.float64)
     axis = grid_axis(spec.points, spec.radius)
