@@ -3,8 +3,10 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +14,19 @@ import torch
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
+from semfocus.cli.trial_result import print_result
 from semfocus.mechanisms import parse_pattern
 from semfocus.report.trial_page import trial_page
+from semfocus.studies.wording import percent
 from semfocus.trial import Arm, TrialResult, TrialSettings, run_trial
 from semfocus.trial.arm import FULL, SHARPER_FULL
 from semfocus.trial.batch import Batch, TrialData
 from semfocus.trial.data import read_data
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.file_subject import FileSubject
+from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import refuse_data, refuse_future
+from semfocus.trial.training import Training
 from semfocus.trial.watcher import TrialWatcher
 from tests.trial.plain import held_out_losses
 from tests.trial.tiny import MODEL, write
@@ -207,6 +213,76 @@ def test_the_loss_of_a_guess():
     rows = Batch(torch.zeros(7, 3, dtype=torch.long), None, labels)
     data = TrialData("classification", rows, rows.rows(slice(0, 4)), ("a", "b"), "", "")
     assert data.guess_loss == pytest.approx(-(3 * math.log(4 / 9) + math.log(5 / 9)) / 4)
+
+
+def spec_of(data, seed=0):
+    return TrialRunSpec("", "", data.longest, FULL, seed, SETTINGS)
+
+
+def test_accuracy_stands_beside_that_of_the_most_frequent_label(tmp_path, capsys):
+    result = trial(tmp_path, seeds=2)
+    subject = FileSubject(tmp_path / "tiny.py")
+    data = read_data(tmp_path / "data.csv", subject.vocabulary)
+    looked = data.held_out.rows(slice(0, SETTINGS.held_out))
+    label = int(data.train.labels.bincount().argmax())
+    assert result.guess_accuracy == (looked.labels == label).sum().item() / SETTINGS.held_out
+    training = Training.begin(spec_of(data, seed=1), subject, data, torch.device("cpu"))
+    training.run(-1, lambda *_: None, lambda _: None)
+    with torch.no_grad():
+        right = (training.model(looked.tokens, looked.real).argmax(1) == looked.labels).sum().item()
+    first, second = (result.records[FULL][seed]["held_out_accuracy"] for seed in (0, 1))
+    assert second == right / SETTINGS.held_out
+    assert result.accuracy(FULL) == (first + second) / 2
+    plain = result.as_plain()
+    assert [each["held_out_accuracy"] for each in plain["arms"]] == [
+        result.accuracy(arm) for arm in result.arms
+    ]
+    assert plain["guess_accuracy"] == result.guess_accuracy
+    print_result(result)
+    said = capsys.readouterr().out
+    assert f"(always the most frequent label: {percent(result.guess_accuracy)})" in said
+    cells = [f'"held-out accuracy">{percent(result.accuracy(arm))}<' for arm in result.arms]
+    assert all(percent(result.accuracy(arm)) in said for arm in result.arms)
+    assert all(cell in re.sub(r"\s", " ", trial_page(result)) for cell in cells)
+
+
+def test_runs_that_were_kept_without_accuracy_show_none(tmp_path, capsys):
+    result = trial(tmp_path, seeds=2)
+    for place in (tmp_path / "out" / "runs").glob("*/record.json"):
+        record = json.loads(place.read_text())
+        del record["held_out_accuracy"]
+        place.write_text(json.dumps(record))
+    again = trial(tmp_path, seeds=2)
+    assert losses(again) == losses(result)
+    assert not again.has_accuracy
+    assert again.as_plain()["guess_accuracy"] is None
+    print_result(again)
+    assert "held-out accuracy" not in trial_page(again) + capsys.readouterr().out
+    longer = trial(tmp_path, seeds=3)  # one seed of three knows it: its mean would be that of another trial
+    assert longer.records[FULL][2]["held_out_accuracy"] is not None
+    assert longer.accuracy(FULL) is None
+
+
+def test_a_loss_of_ones_own_says_nothing_about_accuracy(tmp_path):
+    write(tmp_path)
+    loss = "\n\ndef loss(model, batch):\n    return model(batch.tokens, batch.real).square().mean()\n"
+    (tmp_path / "own.py").write_text(MODEL + loss)
+    subject = FileSubject(tmp_path / "own.py")
+    data = read_data(tmp_path / "data.csv", subject.vocabulary)
+    training = Training.begin(spec_of(data), subject, data, torch.device("cpu"))
+    assert training.held_out_accuracy() is None
+
+
+@pytest.mark.parametrize("rate", [1.0, 3.0])
+def test_the_table_of_a_trial_fits_into_80_columns(tmp_path, capsys, monkeypatch, rate):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = trial(tmp_path, seeds=6, settings=SETTINGS.model_copy(update={"steps": 4}))
+    arms = result.arms
+    print_result(replace(result, rates={arms[0]: 1e-3, arms[1]: 1e-3, arms[2]: rate * 1e-3}))
+    said = capsys.readouterr().out
+    assert "disper-" in said
+    assert (" rate " in said.partition("─")[0]) == (rate != 1.0)
+    assert "…" not in said
 
 
 def command(*arguments):
