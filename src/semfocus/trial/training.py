@@ -99,7 +99,9 @@ class Training:
 
         def num_right(part: Batch) -> float:
             logits = None if part.labels is None else self.subject.class_logits(self.model, part)
-            return math.nan if logits is None else float((logits.argmax(1) == part.labels).sum())
+            if logits is None or part.labels is None:
+                return math.nan
+            return float(logits.argmax(1).eq(part.labels).sum())
 
         share = self._mean_of_held_out(num_right)
         return None if math.isnan(share) else share
