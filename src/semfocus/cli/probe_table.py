@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from semfocus.runs.task_title import task_title
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -36,10 +38,11 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
 
     console = table_console()
     labels = list(run_labels(found))
+    tasks = [run.record["spec"]["task"] for run in found]
     for label, run in zip(labels, found, strict=True):
         spec = run.record["spec"]
         console.print(
-            f"{label}: {spec['task']}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
+            f"{label}: {task_title(spec['task'], tasks)}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
             markup=False,
         )
     shown: dict[str, None] = {}

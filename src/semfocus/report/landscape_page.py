@@ -20,6 +20,7 @@ from semfocus.report.palette import inks
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import shortened, visible
 from semfocus.runs.record import TARGET_ACCURACY
+from semfocus.runs.task_title import task_title
 from semfocus.studies.arms import GROUPS, arm_of
 from semfocus.studies.wording import percent
 
@@ -52,6 +53,7 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
         float(value) for each in landscapes for grid in each.grids for value in grid.losses.ravel()
     )
     labels = [arm.label for arm in arms]
+    titles = _titles(landscapes)
     pages = environment()
     pages.filters["number"] = _number
     return pages.get_template("landscape").render(
@@ -61,7 +63,8 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
         **style_and_script(chosen.values(), "landscape.js", "landscape.css"),
         data=_data_block(landscapes, names, ramp),
         found=list(zip(landscapes, names, labels, strict=True)),
-        tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
+        tasks=sorted(titles.values()),
+        titles=titles,
         inks=chosen,
         maps=_maps(landscapes, names, ramp),
         ramp=ramp,
@@ -82,10 +85,11 @@ def _place_on_the_page(landscape: "Landscape") -> tuple[str, int, str, int, int]
 
 def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
     """What tells the runs of the page apart: pattern, then task, seed, epoch and digest as far as they differ."""
+    titles = _titles(landscapes)
     facts = [
         [
             arm_of(each.run_spec).label,
-            str(each.run_spec["task"]),
+            titles[each.run_spec["task"]],
             f"seed {each.run_spec['seed']}",
             f"epoch {each.epoch}",
         ]
@@ -101,6 +105,11 @@ def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
         f"{name}, {each.run[:8]}" if name in repeated else name
         for name, each in zip(names, landscapes, strict=True)
     ]
+
+
+def _titles(landscapes: Sequence["Landscape"]) -> dict[str, str]:
+    tasks = {str(each.run_spec["task"]) for each in landscapes}
+    return {task: task_title(task, tasks) for task in tasks}
 
 
 def _cautions(landscapes: Sequence["Landscape"], names: Sequence[str]) -> list[str]:

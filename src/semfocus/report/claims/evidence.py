@@ -59,7 +59,7 @@ class RaceResult:
         what = f" {self.what}" if self.what else ""
         pairs = f"{self.speedup.num_pairs} pair{'' if self.speedup.num_pairs == 1 else 's'}"
         return (
-            f"{shortened(self.summary.comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
+            f"{shortened(self.summary.comparison.title, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
             f"{speedup_text(self.speedup)}, {pairs}: {verdict}"
         )
 
