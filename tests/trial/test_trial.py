@@ -319,6 +319,8 @@ def test_the_command_and_its_page(tmp_path):
         ({"patterns": "top_q(3)"}, "top_q", ""),
         ({"model": "no_model.py"}, "defines no function model()", ""),
         ({"model": "broken.py"}, "line 3", ""),
+        ({"model": "syntax.py"}, "the model file", "does not load: SyntaxError: invalid syntax (syntax.py, line 1)"),
+        ({"model": "nowhere.py"}, "cannot read the model file", "nowhere.py: No such file or directory"),
         ({"context": "-3"}, "--context must be 2 tokens or more, got -3", ""),
         ({"context": "0"}, "--context must be 2 tokens or more, got 0", ""),
         ({"data": "split.csv"}, "line 3: split must be train or held_out, got 'dev'", ""),
@@ -346,6 +348,7 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, change, message, e
         MODEL.replace("vocab_size, ", "_, ").replace("Embedding(8", "Embedding(2")
     )
     (tmp_path / "no_model.py").write_text("x = 1\n")
+    (tmp_path / "syntax.py").write_text("def model(:\n")
     (tmp_path / "broken.py").write_text("def model():\n    x = 1\n    return x / 0\n")
     chosen = {"model": model.name, "data": data.name, "patterns": "top_k(3)"} | change
     said = command(

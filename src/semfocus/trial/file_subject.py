@@ -21,7 +21,7 @@ class FileSubject(Subject):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.module, self.digest = load_recipe(path)
+        self.module, self.digest = load_recipe(path, "model file")
         self.name = path.stem
         if not callable(getattr(self.module, "model", None)):
             raise ValueError(f"{path} defines no function model() that returns a torch module")
