@@ -18,9 +18,12 @@ from semfocus.cli.trial_result import print_result
 from semfocus.mechanisms import parse_pattern
 from semfocus.report.trial_page import trial_page
 from semfocus.studies.wording import percent
+from semfocus.tasks import FileTask
+from semfocus.tasks.data_files import SEQUENCE_NAMES, TEXT_NAMES, read_fields
 from semfocus.trial import Arm, TrialResult, TrialSettings, run_trial
 from semfocus.trial.arm import FULL, SHARPER_FULL
 from semfocus.trial.batch import Batch, TrialData
+from semfocus.trial.columns import sequence_column
 from semfocus.trial.data import read_data
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.file_subject import FileSubject
@@ -319,7 +322,11 @@ def test_the_command_and_its_page(tmp_path):
         ({"patterns": "top_q(3)"}, "top_q", ""),
         ({"model": "no_model.py"}, "defines no function model()", ""),
         ({"model": "broken.py"}, "line 3", ""),
-        ({"model": "syntax.py"}, "the model file", "does not load: SyntaxError: invalid syntax (syntax.py, line 1)"),
+        (
+            {"model": "syntax.py"},
+            "the model file",
+            "does not load: SyntaxError: invalid syntax (syntax.py, line 1)",
+        ),
         ({"model": "nowhere.py"}, "cannot read the model file", "nowhere.py: No such file or directory"),
         ({"context": "-3"}, "--context must be 2 tokens or more, got -3", ""),
         ({"context": "0"}, "--context must be 2 tokens or more, got 0", ""),
@@ -367,6 +374,31 @@ def test_what_is_said_of_rows_that_were_cut(tmp_path):
     data = read_data(tmp_path / "rows.csv", Vocabulary(), 3)
     assert data.longest == 3
     assert data.description.startswith("10 rows, 5 of them cut, of up to 3 tokens")
+
+
+@pytest.mark.parametrize("name", SEQUENCE_NAMES)
+def test_trials_and_tasks_know_the_same_columns(tmp_path, name):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{name},label\n" + "1 2 1,x\n2 1 2,y\n" * 10)
+    as_task, as_trial = FileTask(path), read_data(path, Vocabulary())
+    assert as_task.tokens.shape == (20, 3)  # words between spaces
+    assert as_trial.longest == (5 if name in TEXT_NAMES else 3)  # or bytes, spaces too
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("text;label", "cells must be separated by commas (.csv) or tabs (.tsv), not by semicolons"),
+        ("txet,label", "found txet, label (did you mean 'text'?)"),
+        ("word,label", "found word, label"),
+    ],
+)
+def test_a_column_that_is_not_found_says_what_may_be_wrong(tmp_path, header, hint):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n" + header.replace("label", "x") + "\n")
+    for read in (FileTask, lambda file: sequence_column(file, list(read_fields(file)))):
+        with pytest.raises(ValueError, match=re.escape(hint) + "$"):
+            read(path)
 
 
 def test_a_folder_of_texts_is_one_text(tmp_path):
