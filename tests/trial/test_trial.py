@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from semfocus.cli.app import app
 from semfocus.cli.trial_result import print_result
 from semfocus.mechanisms import parse_pattern
 from semfocus.report.trial_page import trial_page
+from semfocus.runs.trial_directory import TrialRunDirectory
 from semfocus.studies.wording import percent
 from semfocus.tasks import FileTask
 from semfocus.tasks.data_files import SEQUENCE_NAMES, TEXT_NAMES, read_fields
@@ -309,6 +311,31 @@ def test_the_command_and_its_page(tmp_path):
     assert plain["verdicts"][0]["finding"] == "too few seeds"
 
 
+def test_torchs_warning_about_its_own_encoder_does_not_disturb(tmp_path):
+    model, data = write(tmp_path)
+    text = "The PyTorch API of nested tensors is in prototype stage"
+    warns = "    import warnings\n    warnings.warn({!r})\n    return Tiny()"
+    options = [model, "--data", data, "--patterns", "top_k(3)", "--seeds", 1, "-o", tmp_path / "o", *SMALL]
+    for said, expected in ((text, []), ("of my own", ["of my own"])):
+        model.write_text(MODEL.replace("    return Tiny()", warns.format(said)))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("once")
+            assert command(*options).exit_code == 0
+        assert [str(each.message) for each in heard] == expected
+
+
+def test_a_run_that_somebody_else_trains_says_what_to_do(tmp_path):
+    model, data = write(tmp_path)
+    options = [model, "--data", data, "--patterns", "top_k(3)", "--seeds", 1, "-o", tmp_path / "o", *SMALL]
+    assert command(*options).exit_code == 0
+    (first, *_) = (tmp_path / "o" / "runs").iterdir()
+    (first / "record.json").unlink()
+    with TrialRunDirectory(first).owned():
+        said = command(*options)
+    assert said.exit_code == 1
+    assert said.stderr.endswith("by another process; when that has ended, the same command continues\n")
+
+
 @pytest.mark.parametrize(
     ("change", "message", "end"),
     [
@@ -329,6 +356,7 @@ def test_the_command_and_its_page(tmp_path):
         ),
         ({"model": "nowhere.py"}, "cannot read the model file", "nowhere.py: No such file or directory"),
         ({"context": "-3"}, "--context must be 2 tokens or more, got -3", ""),
+        ({"looks": "2"}, "looks must be greater than or equal to 4, got 2", ""),
         ({"context": "0"}, "--context must be 2 tokens or more, got 0", ""),
         ({"data": "split.csv"}, "line 3: split must be train or held_out, got 'dev'", ""),
         ({"data": "half_split.csv"}, "line 3: no split, although other rows have one", ""),
@@ -360,7 +388,7 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, change, message, e
     chosen = {"model": model.name, "data": data.name, "patterns": "top_k(3)"} | change
     said = command(
         tmp_path / chosen["model"], "--data", tmp_path / chosen["data"], "--patterns", chosen["patterns"],
-        "-o", tmp_path / "o", *SMALL, *(["--context", chosen["context"]] if "context" in chosen else []),
+        "-o", tmp_path / "o", *SMALL, *(word for name in ("context", "looks") if name in chosen for word in (f"--{name}", chosen[name])),
     )  # fmt: skip
     assert said.exit_code == 2
     assert message in said.stderr
