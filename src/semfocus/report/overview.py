@@ -143,7 +143,7 @@ def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
                 below.setdefault(label, []).append(speedup)
     if not num:
         return []
-    lead = f"{pairs_text(seen).capitalize()}: too few for a verdict, which takes {FEWEST_PAIRS}."
+    lead = f"No verdict: {pairs_text(seen)}, {FEWEST_PAIRS} are needed."
     first = [f"By estimate the fastest in epochs: {_counted(largest, num)}."] if largest else []
     last = [f"Slower than full attention by estimate: {_counted(below, num)}."] if below else []
     return [" ".join([lead, *first]), *last]
