@@ -56,9 +56,13 @@ def explain(error: ValidationError) -> str:
     for each in error.errors():
         key = ".".join(map(str, each["loc"]))
         message = each["msg"].removeprefix("Value error, ")
+        of_field, _, wanted = message.partition("Input should be ")  # the words of pydantic
         given = "" if isinstance(each["input"], dict) else f", got {each['input']!r}"
         given = "" if each["type"] == "value_error" else given
-        problems.append(f"{key}: {message}{given}" if key else f"{message}{given}")
+        if key and wanted and not of_field:
+            problems.append(f"{key} must be {wanted}{given}")
+        else:
+            problems.append(f"{key}: {message}{given}" if key else f"{message}{given}")
     return "; ".join(problems)
 
 

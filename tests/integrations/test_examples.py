@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"pytorch": "pytorch_model", "hugging_face": "hugging_face_model", "trial": "trial_of_my_model"}
+PAGES = {
+    "pytorch": "pytorch_model",
+    "hugging_face": "hugging_face_model",
+    "trial": "trial_of_my_model",
+    "language_models": "language_model",
+}
 
 
 def needs(name):
@@ -19,7 +24,7 @@ def needs(name):
         )
 
 
-NAMES = ["pytorch", "trial", pytest.param("hugging_face", marks=pytest.mark.hf)]
+NAMES = ["pytorch", "trial", "language_models", pytest.param("hugging_face", marks=pytest.mark.hf)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -45,7 +45,7 @@ def test_two_seeds_that_agree_win_nothing_and_the_largest_estimate_is_named() ->
     assert is_ahead(analyse(records)[0].arms[1].speedup)
     lines = headline(analyse(records))
     assert lines == [
-        "2 seeds: too few for a verdict, which takes 5. By estimate the fastest in epochs: full ×4 on 2 of 2 tasks "
+        "No verdict: 2 seeds, 5 are needed. By estimate the fastest in epochs: full ×4 on 2 of 2 tasks "
         "(1.72x to 2.1x).",
         "Slower than full attention by estimate: banded(5) on 1 of 2 tasks (at most 0.41x).",
         "No run of any attention reached the target on listops.",

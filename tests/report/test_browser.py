@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from semfocus.report import write_report
+from semfocus.report.probe_page import write_probe_page
 from tests.report.made_up import PAPER_SEEDS, record_of, spec_of, study
+from tests.report.test_probe_page import probed
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -42,6 +44,8 @@ const wide = [...document.querySelectorAll("table.arms")].filter((table) => {
   const around = table.parentElement;
   return table.getBoundingClientRect().width > around.getBoundingClientRect().width + 1;
 });
+const spilled = [...document.querySelectorAll("table.arms td")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1);
+root.dataset.spilled = spilled.map((cell) => cell.textContent).join("; ");
 root.dataset.wide = String(wide.length);
 root.dataset.clipped = clipped.map((text) => text.textContent).join("; ");
 """
@@ -125,6 +129,15 @@ def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Pat
     document = opened(page, width, tmp_path)
     assert attribute(document, "overflow") == "0"
     assert attribute(document, "wide") == "0"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_of_files_fit_the_page_of_probes(width: int, tmp_path: Path) -> None:
+    name = "text:/home/me/everything_that_i_ever_wrote.txt"  # as long as nothing is left out
+    document = opened(write_probe_page(probed(name), tmp_path / "probes.html"), width, tmp_path)
+    assert attribute(document, "overflow") == "0"
+    assert attribute(document, "wide") == "0"
+    assert attribute(document, "spilled") == ""
 
 
 def test_a_broken_script_would_be_noticed(page: Path, tmp_path: Path) -> None:

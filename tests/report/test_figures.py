@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from semfocus.report import panel
 from semfocus.report.curve_figure import curve_figure
 from semfocus.report.palette import HUES, inks, stylesheet
 from semfocus.report.sampling import epoch_grid, sample
@@ -113,3 +114,20 @@ def test_arms_of_a_comparison_look_different() -> None:
     looks = {(ink.light, ink.dash) for ink in chosen.values()}
     assert len(looks) == len(groups)
     assert ".arm0{" in stylesheet(chosen.values())
+
+
+def test_names_of_lines_are_whole_where_there_is_room() -> None:
+    def ends(*labels: str) -> str:
+        runs = [run([0.5, 0.9])]
+        drawn = curve_figure(
+            "t", dict.fromkeys(labels, runs), "train_accuracy", inks(dict.fromkeys(labels, "control")), 0.95
+        )
+        assert drawn is not None
+        return "".join(part.partition("</text>")[0] for part in str(drawn).split("end-label")[1:])
+
+    assert ">sharper full (4)" in ends("full", "sharper full (4)")
+    longest = "a_pattern_whose_name_never_ends(12345)"
+    assert longest not in ends("full", longest)
+    assert "…" in ends("full", longest)
+    assert panel.label_room(["full", longest]) == panel.WIDTH / 3
+    assert panel.label_room(["full"]) < panel.WIDTH / 3

@@ -101,3 +101,18 @@ def test_claims_look_at_the_plans(store: Path) -> None:
     assert len(judged["numbers"]) == 1
     assert "6 pairs" in judged["numbers"][0]
     assert "each arm at its own learning_rate" in judged["settings"][0]
+
+
+def test_files_of_one_name_have_different_titles_in_different_studies() -> None:
+    groups = [
+        [
+            record_of(spec_of(f"file:/{folder}/x.csv", pattern, seed, training__learning_rate=rate), middle=9)
+            for pattern, rate in (("full", 0.2), ("top_k(5)", 0.4))
+            for seed in PAPER_SEEDS[:2]
+        ]
+        for folder in ("a", "b")
+    ]
+    plans = [planned(name, own, OWN) for name, own in zip("ab", groups, strict=True)]
+    found = analyse_planned([record for own in groups for record in own], plans)
+    assert sorted(each.comparison.title for each in found) == ["file:a/x.csv", "file:b/x.csv"]
+    assert all(each.sentence.startswith(f"{each.comparison.title}: ") for each in found)

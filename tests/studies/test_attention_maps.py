@@ -7,7 +7,8 @@ import torch
 
 from semfocus import capture
 from semfocus.runs import Store
-from semfocus.studies.attention_maps import MOST_CELLS, attention_maps
+from semfocus.studies.attention_maps import MOST_CELLS, _token_text, attention_maps
+from semfocus.tasks import TextTask
 from semfocus.training import dataset_of, run
 from semfocus.training.replay import model_at
 
@@ -58,3 +59,20 @@ def test_full_attention_outlines_nothing_and_long_sequences_are_blocks(store: St
 def test_a_sequence_that_is_not_there(store: Store, tiny_spec) -> None:
     with pytest.raises(ValueError, match="the held_out data has sequences 0 to 29, not 30"):
         looked(store, tiny_spec(), sequence=30)
+
+
+def test_bytes_that_are_no_characters_go_by_their_numbers(tmp_path) -> None:
+    (tmp_path / "text.txt").write_text("a€" * 20)
+    task = TextTask(tmp_path / "text.txt")
+    assert [_token_text(task, each) for each in "a€".encode()] == ["a", r"\xe2", r"\x82", r"\xac"]
+    assert task.text_of(task.tokens_of("a€")) == "a€"
+
+
+def test_pieces_that_are_no_characters_go_by_their_names(tmp_path) -> None:
+    pytest.importorskip(
+        "sentencepiece", reason="sentencepiece is not installed: pip install 'semfocus[text]'"
+    )
+    (tmp_path / "text.txt").write_text("ab ba " * 200)
+    task = TextTask(tmp_path / "text.txt", "bpe:265")
+    names = [_token_text(task, each) for each in task.tokens_of("€").tolist()]
+    assert [each for each in names if each.startswith("<0x")] == ["<0xE2>", "<0x82>", "<0xAC>"]

@@ -27,10 +27,10 @@ def test_three_seeds_give_an_estimate_and_no_verdict() -> None:
         arm("full", [40, 47, 58]), arm("top_k(5)", [7, 7, 13]), arm("banded(5)", [None, None, None])
     )
     assert text == (
-        "even_pairs: by estimate top_k(5) was the fastest to 95 % training accuracy, 5.7x as fast as full in epochs "
-        "(95 % interval [3.3, 11.6], 3 seeds, sign-flip p = 0.25, 0.5 after Holm's correction for 2 arms; "
-        "the smallest p that 3 seeds can give is 0.25); below 1x: banded(5) at most 0.78x; "
-        "3 seeds: no verdict, which takes 5."
+        "even_pairs: No verdict: 3 seeds, 5 are needed. "
+        "By estimate top_k(5) was the fastest to 95 % training accuracy, 5.7x as fast as full in epochs "
+        "(95 % interval [3.3, 11.6], sign-flip p = 0.25; the smallest that 3 seeds can give is 0.25); "
+        "below 1x: banded(5) at most 0.78x."
     )
 
 
@@ -41,10 +41,12 @@ def test_two_agreeing_seeds_do_not_win_against_a_larger_estimate() -> None:
         arm("banded(5)", [53, 32], last=60),
         arm("full", [35, 20], inverse_temperature=4.0, last=60),
     )
-    assert text.startswith("even_pairs: by estimate full ×4 was the fastest to 95 % training accuracy, 1.74x")
+    assert text.startswith(
+        "even_pairs: No verdict: 2 seeds, 5 are needed. "
+        "By estimate full ×4 was the fastest to 95 % training accuracy, 1.74x"
+    )
     assert "also above 1x: banded(5) 1.12x" in text
-    assert "needed" not in text
-    assert text.endswith("2 seeds: no verdict, which takes 5.")
+    assert "needed" not in text.partition("are needed.")[2]
 
 
 def test_arms_with_too_few_seeds_stand_apart_from_those_judged() -> None:
@@ -139,7 +141,7 @@ def test_when_there_is_nothing_to_say() -> None:
 def test_a_study_that_goes_on_says_so() -> None:
     running = [record("top_k(5)", seed, 7, last=9, state="unfinished") for seed in range(3)]
     assert sentence(arm("full", [40, 47, 58]), running).startswith(
-        "even_pairs (so far: not all runs have ended): by estimate top_k(5)"
+        "even_pairs (so far: not all runs have ended): No verdict: 3 seeds, 5 are needed. By estimate top_k(5)"
     )
 
 
@@ -159,8 +161,8 @@ def test_when_full_alone_arrives() -> None:
     )
     few = sentence(arm("full", [10, 11, 12]), arm("top_k(5)", [None] * 3))
     assert few == (
-        "even_pairs: only full reached 95 % training accuracy; below 1x: top_k(5) at most 0.18x; "
-        "3 seeds: no verdict, which takes 5."
+        "even_pairs: No verdict: 3 seeds, 5 are needed. "
+        "Only full reached 95 % training accuracy; below 1x: top_k(5) at most 0.18x."
     )
     one = sentence(arm("full", [10]), arm("top_k(5)", [None]))
     assert (
@@ -172,7 +174,7 @@ def test_when_full_alone_arrives() -> None:
 def test_runs_that_diverged_or_failed_are_part_of_the_answer() -> None:
     lost = arm("full", [None] * 3, last=4, state="diverged")
     text = sentence(lost, arm("top_k(5)", [6, 7, 10]))
-    assert "by estimate top_k(5) was the fastest" in text
+    assert "By estimate top_k(5) was the fastest" in text
     assert text.endswith("; 3 of 3 runs of full diverged.")
     failing = [*arm("top_k(5)", [6, 7]), record("top_k(5)", 2, None, last=3, state="failed")]
     assert sentence(arm("full", [40, 47, 58]), failing).endswith("; 1 of 3 runs of top_k(5) failed.")
@@ -182,7 +184,7 @@ def test_runs_that_diverged_or_failed_are_part_of_the_answer() -> None:
 def test_a_baseline_that_ended_early_is_no_slower_one() -> None:
     """Looked at for 10 epochs, full needs at least 0.25 times the 40 of top_k: that may be 0.3 or 30."""
     text = sentence(arm("full", [None] * 3, last=10), arm("top_k(5)", [40, 41, 42]))
-    assert "the runs ended too early to tell whether top_k(5) is faster than full" in text
+    assert "The runs ended too early to tell whether top_k(5) is faster than full" in text
     assert "the fastest" not in text
     one = sentence(arm("full", [None], last=10), arm("top_k(5)", [40]))
     assert one.startswith("even_pairs: the runs ended too early to tell")

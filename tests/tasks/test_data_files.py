@@ -95,12 +95,12 @@ MALFORMED = [
     (
         "data.csv",
         "label,split\n0,a\n",
-        ", line 1: no sequence column (one of sequence, tokens, text, source, input)",
+        ", line 1: no sequence column (one of sequence, tokens, text, source, input, sentence, input_ids, token_ids)",
     ),
     (
         "data.csv",
         "",
-        ", line 1: no sequence column (one of sequence, tokens, text, source, input); found nothing",
+        ", line 1: no sequence column (one of sequence, tokens, text, source, input, sentence, input_ids, token_ids); found nothing",
     ),
     ("data.csv", "sequence,label\n0,a\n0\n", ", line 3: 1 cells where the header has 2"),
     ("data.tsv", "Source\tTarget\n0\ta\tb\n", ", line 2: 3 cells where the header has 2"),

@@ -98,6 +98,8 @@ def test_an_encoder_on_rows_of_a_task(tmp_path):
         },
     )
     assert found == pytest.approx(expected, rel=1e-5)
+    num_held_out = 4  # a tenth of the rows
+    assert all((num_held_out * result.accuracy(arm)).is_integer() for arm in result.arms)
 
 
 def test_an_encoder_is_no_language_model(tmp_path, text):

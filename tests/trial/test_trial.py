@@ -3,8 +3,11 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +15,23 @@ import torch
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
+from semfocus.cli.trial_result import print_result
 from semfocus.mechanisms import parse_pattern
 from semfocus.report.trial_page import trial_page
+from semfocus.runs.trial_directory import TrialRunDirectory
+from semfocus.studies.wording import percent
+from semfocus.tasks import FileTask
+from semfocus.tasks.data_files import SEQUENCE_NAMES, TEXT_NAMES, read_fields
 from semfocus.trial import Arm, TrialResult, TrialSettings, run_trial
 from semfocus.trial.arm import FULL, SHARPER_FULL
 from semfocus.trial.batch import Batch, TrialData
+from semfocus.trial.columns import sequence_column
 from semfocus.trial.data import read_data
 from semfocus.trial.encoding import Vocabulary
 from semfocus.trial.file_subject import FileSubject
+from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import refuse_data, refuse_future
+from semfocus.trial.training import Training
 from semfocus.trial.watcher import TrialWatcher
 from tests.trial.plain import held_out_losses
 from tests.trial.tiny import MODEL, write
@@ -209,6 +220,76 @@ def test_the_loss_of_a_guess():
     assert data.guess_loss == pytest.approx(-(3 * math.log(4 / 9) + math.log(5 / 9)) / 4)
 
 
+def spec_of(data, seed=0):
+    return TrialRunSpec("", "", data.longest, FULL, seed, SETTINGS)
+
+
+def test_accuracy_stands_beside_that_of_the_most_frequent_label(tmp_path, capsys):
+    result = trial(tmp_path, seeds=2)
+    subject = FileSubject(tmp_path / "tiny.py")
+    data = read_data(tmp_path / "data.csv", subject.vocabulary)
+    looked = data.held_out.rows(slice(0, SETTINGS.held_out))
+    label = int(data.train.labels.bincount().argmax())
+    assert result.guess_accuracy == (looked.labels == label).sum().item() / SETTINGS.held_out
+    training = Training.begin(spec_of(data, seed=1), subject, data, torch.device("cpu"))
+    training.run(-1, lambda *_: None, lambda _: None)
+    with torch.no_grad():
+        right = (training.model(looked.tokens, looked.real).argmax(1) == looked.labels).sum().item()
+    first, second = (result.records[FULL][seed]["held_out_accuracy"] for seed in (0, 1))
+    assert second == right / SETTINGS.held_out
+    assert result.accuracy(FULL) == (first + second) / 2
+    plain = result.as_plain()
+    assert [each["held_out_accuracy"] for each in plain["arms"]] == [
+        result.accuracy(arm) for arm in result.arms
+    ]
+    assert plain["guess_accuracy"] == result.guess_accuracy
+    print_result(result)
+    said = capsys.readouterr().out
+    assert f"(always the most frequent label: {percent(result.guess_accuracy)})" in said
+    cells = [f'"held-out accuracy">{percent(result.accuracy(arm))}<' for arm in result.arms]
+    assert all(percent(result.accuracy(arm)) in said for arm in result.arms)
+    assert all(cell in re.sub(r"\s", " ", trial_page(result)) for cell in cells)
+
+
+def test_runs_that_were_kept_without_accuracy_show_none(tmp_path, capsys):
+    result = trial(tmp_path, seeds=2)
+    for place in (tmp_path / "out" / "runs").glob("*/record.json"):
+        record = json.loads(place.read_text())
+        del record["held_out_accuracy"]
+        place.write_text(json.dumps(record))
+    again = trial(tmp_path, seeds=2)
+    assert losses(again) == losses(result)
+    assert not again.has_accuracy
+    assert again.as_plain()["guess_accuracy"] is None
+    print_result(again)
+    assert "held-out accuracy" not in trial_page(again) + capsys.readouterr().out
+    longer = trial(tmp_path, seeds=3)  # one seed of three knows it: its mean would be that of another trial
+    assert longer.records[FULL][2]["held_out_accuracy"] is not None
+    assert longer.accuracy(FULL) is None
+
+
+def test_a_loss_of_ones_own_says_nothing_about_accuracy(tmp_path):
+    write(tmp_path)
+    loss = "\n\ndef loss(model, batch):\n    return model(batch.tokens, batch.real).square().mean()\n"
+    (tmp_path / "own.py").write_text(MODEL + loss)
+    subject = FileSubject(tmp_path / "own.py")
+    data = read_data(tmp_path / "data.csv", subject.vocabulary)
+    training = Training.begin(spec_of(data), subject, data, torch.device("cpu"))
+    assert training.held_out_accuracy() is None
+
+
+@pytest.mark.parametrize("rate", [1.0, 3.0])
+def test_the_table_of_a_trial_fits_into_80_columns(tmp_path, capsys, monkeypatch, rate):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = trial(tmp_path, seeds=6, settings=SETTINGS.model_copy(update={"steps": 4}))
+    arms = result.arms
+    print_result(replace(result, rates={arms[0]: 1e-3, arms[1]: 1e-3, arms[2]: rate * 1e-3}))
+    said = capsys.readouterr().out
+    assert "disper-" in said
+    assert (" rate " in said.partition("─")[0]) == (rate != 1.0)
+    assert "…" not in said
+
+
 def command(*arguments):
     return CliRunner().invoke(app, ["trial", *map(str, arguments)])
 
@@ -230,6 +311,31 @@ def test_the_command_and_its_page(tmp_path):
     assert plain["verdicts"][0]["finding"] == "too few seeds"
 
 
+def test_torchs_warning_about_its_own_encoder_does_not_disturb(tmp_path):
+    model, data = write(tmp_path)
+    text = "The PyTorch API of nested tensors is in prototype stage"
+    warns = "    import warnings\n    warnings.warn({!r})\n    return Tiny()"
+    options = [model, "--data", data, "--patterns", "top_k(3)", "--seeds", 1, "-o", tmp_path / "o", *SMALL]
+    for said, expected in ((text, []), ("of my own", ["of my own"])):
+        model.write_text(MODEL.replace("    return Tiny()", warns.format(said)))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("once")
+            assert command(*options).exit_code == 0
+        assert [str(each.message) for each in heard] == expected
+
+
+def test_a_run_that_somebody_else_trains_says_what_to_do(tmp_path):
+    model, data = write(tmp_path)
+    options = [model, "--data", data, "--patterns", "top_k(3)", "--seeds", 1, "-o", tmp_path / "o", *SMALL]
+    assert command(*options).exit_code == 0
+    (first, *_) = (tmp_path / "o" / "runs").iterdir()
+    (first / "record.json").unlink()
+    with TrialRunDirectory(first).owned():
+        said = command(*options)
+    assert said.exit_code == 1
+    assert said.stderr.endswith("by another process; when that has ended, the same command continues\n")
+
+
 @pytest.mark.parametrize(
     ("change", "message", "end"),
     [
@@ -243,7 +349,14 @@ def test_the_command_and_its_page(tmp_path):
         ({"patterns": "top_q(3)"}, "top_q", ""),
         ({"model": "no_model.py"}, "defines no function model()", ""),
         ({"model": "broken.py"}, "line 3", ""),
+        (
+            {"model": "syntax.py"},
+            "the model file",
+            "does not load: SyntaxError: invalid syntax (syntax.py, line 1)",
+        ),
+        ({"model": "nowhere.py"}, "cannot read the model file", "nowhere.py: No such file or directory"),
         ({"context": "-3"}, "--context must be 2 tokens or more, got -3", ""),
+        ({"looks": "2"}, "looks must be greater than or equal to 4, got 2", ""),
         ({"context": "0"}, "--context must be 2 tokens or more, got 0", ""),
         ({"data": "split.csv"}, "line 3: split must be train or held_out, got 'dev'", ""),
         ({"data": "half_split.csv"}, "line 3: no split, although other rows have one", ""),
@@ -270,11 +383,12 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, change, message, e
         MODEL.replace("vocab_size, ", "_, ").replace("Embedding(8", "Embedding(2")
     )
     (tmp_path / "no_model.py").write_text("x = 1\n")
+    (tmp_path / "syntax.py").write_text("def model(:\n")
     (tmp_path / "broken.py").write_text("def model():\n    x = 1\n    return x / 0\n")
     chosen = {"model": model.name, "data": data.name, "patterns": "top_k(3)"} | change
     said = command(
         tmp_path / chosen["model"], "--data", tmp_path / chosen["data"], "--patterns", chosen["patterns"],
-        "-o", tmp_path / "o", *SMALL, *(["--context", chosen["context"]] if "context" in chosen else []),
+        "-o", tmp_path / "o", *SMALL, *(word for name in ("context", "looks") if name in chosen for word in (f"--{name}", chosen[name])),
     )  # fmt: skip
     assert said.exit_code == 2
     assert message in said.stderr
@@ -288,6 +402,31 @@ def test_what_is_said_of_rows_that_were_cut(tmp_path):
     data = read_data(tmp_path / "rows.csv", Vocabulary(), 3)
     assert data.longest == 3
     assert data.description.startswith("10 rows, 5 of them cut, of up to 3 tokens")
+
+
+@pytest.mark.parametrize("name", SEQUENCE_NAMES)
+def test_trials_and_tasks_know_the_same_columns(tmp_path, name):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{name},label\n" + "1 2 1,x\n2 1 2,y\n" * 10)
+    as_task, as_trial = FileTask(path), read_data(path, Vocabulary())
+    assert as_task.tokens.shape == (20, 3)  # words between spaces
+    assert as_trial.longest == (5 if name in TEXT_NAMES else 3)  # or bytes, spaces too
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("text;label", "cells must be separated by commas (.csv) or tabs (.tsv), not by semicolons"),
+        ("txet,label", "found txet, label (did you mean 'text'?)"),
+        ("word,label", "found word, label"),
+    ],
+)
+def test_a_column_that_is_not_found_says_what_may_be_wrong(tmp_path, header, hint):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n" + header.replace("label", "x") + "\n")
+    for read in (FileTask, lambda file: sequence_column(file, list(read_fields(file)))):
+        with pytest.raises(ValueError, match=re.escape(hint) + "$"):
+            read(path)
 
 
 def test_a_folder_of_texts_is_one_text(tmp_path):

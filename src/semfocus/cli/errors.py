@@ -36,14 +36,17 @@ def _nobody_reads() -> bool:
 def explains_errors(command: Command) -> Command:
     """A command whose expected errors become one line and an exit code, never a traceback."""
 
+    resumable = command.__name__ in ("train", "study", "landscape", "trial")
+
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
-            resumable = command.__name__ in ("train", "study", "landscape", "trial")
             fail("interrupted" + "; the same command continues" * resumable, INTERRUPTED)
-        except (RunBusy, DamagedRun, CorruptJournal) as error:
+        except RunBusy as error:
+            fail(f"{error}" + "; when that has ended, the same command continues" * resumable, FAILED)
+        except (DamagedRun, CorruptJournal) as error:
             fail(str(error), FAILED)
         except ValueError as error:
             from pydantic import ValidationError

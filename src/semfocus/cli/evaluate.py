@@ -17,6 +17,7 @@ from semfocus.cli.options import (
     parse_length,
     refuse_other_recipe,
 )
+from semfocus.runs.task_title import task_title
 
 
 @explains_errors
@@ -72,7 +73,7 @@ def evaluate(
         if isinstance(spec.training.length, int)
         else "{}:{}".format(*spec.training.length)
     )
-    typer.echo(f"{spec.task}  {spec.pattern}  seed {spec.seed}  trained at length {lengths}")
+    typer.echo(f"{task_title(spec.task)}  {spec.pattern}  seed {spec.seed}  trained at length {lengths}")
     typer.echo(f"{checkpoint} checkpoint, epoch {trained.epoch}")
     first = "data" if data is not None else "length"
     typer.echo(f"  {first:>8}  accuracy    loss  best constant guess")

@@ -18,6 +18,7 @@ from rich.progress import (
 
 from semfocus.cli.durations import duration
 from semfocus.counts import count_of
+from semfocus.runs.task_title import task_title
 
 if TYPE_CHECKING:
     from semfocus.studies.landscape.result import Grid, Landscape
@@ -77,7 +78,7 @@ def _print(found: "Landscape") -> None:
     spec = found.run_spec
     accuracy = "" if found.train_accuracy is None else f", training accuracy {found.train_accuracy:.1%}"
     typer.echo(
-        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}{accuracy}"
+        f"{task_title(spec['task'])}  {spec['pattern']}  seed {spec['seed']}  run {found.run[:8]}, epoch {found.epoch}{accuracy}"
     )
     typer.echo(
         f"  on {count_of(found.spec['samples'], found.spec['data'].replace('_', '-') + ' sample')}, evaluation mode"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from semfocus.counts import count_of, span
+from semfocus.runs.task_title import task_title
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,10 +39,11 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
 
     console = table_console()
     labels = list(run_labels(found))
+    tasks = [run.record["spec"]["task"] for run in found]
     for label, run in zip(labels, found, strict=True):
         spec = run.record["spec"]
         console.print(
-            f"{label}: {spec['task']}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
+            f"{label}: {task_title(spec['task'], tasks)}, {spec['pattern']}, seed {spec['seed']}, after epoch {run.epoch}",
             markup=False,
         )
     shown: dict[str, None] = {}

@@ -113,11 +113,12 @@ def run_lines(study: "StudyProgress") -> "list[Text]":
 
     lines = []
     keys = varying_keys(run.spec for run in study.runs if run.spec)
+    tasks = {str(run.spec["task"]) for run in study.runs if run.spec}
     for state in STATES:
         runs = [run for run in study.runs if run.state == state and state not in ("done", "planned")]
         for run in runs[:_LISTED]:
             line = Text(f"{state:<12}", style=COLOURS.get(state, "yellow"))
-            label = run_title(run.spec, keys) if run.spec else run.label
+            label = run_title(run.spec, keys, tasks) if run.spec else run.label
             lines.append(line.append(f"{run.run[:8]}  {label}  {facts(run)}", style="default"))
         if len(runs) > _LISTED:
             lines.append(Text(f"{state:<12}and {len(runs) - _LISTED} more"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.cli.study_state import title
 from semfocus.runs.directory import DamagedRun, RunBusy
+from semfocus.runs.task_title import task_title
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,11 +49,14 @@ def print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    for task in dict.fromkeys(row["task"] for row in rows):
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    for task in tasks:
         own = [row for row in rows if row["task"] == task]
         lengths = sorted({row["length"] for row in own})
         table = Table(
-            "arm", *map(str, lengths), title=escape(f"{task}: accuracy by length, median over seeds")
+            "arm",
+            *map(str, lengths),
+            title=escape(f"{task_title(task, tasks)}: accuracy by length, median over seeds"),
         )
         for arm in dict.fromkeys(row["arm"] for row in own):
             cells = [

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import typer
 from semfocus.cli.durations import duration
 from semfocus.cli.json_output import print_json
 from semfocus.counts import count_of
+from semfocus.runs.task_title import task_title
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
@@ -87,9 +88,10 @@ def print_plan(
         }
         print_json(found | {"groups": [asdict(group) for group in groups]})
         return
+    tasks = {group.task for group in groups}
     by_heading: dict[str, list[Group]] = {}
     for group in groups:
-        by_heading.setdefault(_heading(group), []).append(group)
+        by_heading.setdefault(_heading(group, tasks), []).append(group)
     for heading, members in by_heading.items():
         typer.echo(heading)
         for group in members:
@@ -116,5 +118,7 @@ def _seconds_to_start() -> float:
     return time.process_time()
 
 
-def _heading(group: Group) -> str:
-    return ", ".join([group.task, *(f"{key}={value}" for key, value in group.setting.items())])
+def _heading(group: Group, tasks: Collection[str]) -> str:
+    return ", ".join(
+        [task_title(group.task, tasks), *(f"{key}={value}" for key, value in group.setting.items())]
+    )

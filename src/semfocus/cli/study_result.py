@@ -101,7 +101,8 @@ def _print_rest(
     print_lengths(console, found.lengths.rows)
     print_twins(console, result, found.twins)
     keys = varying_keys(spec.model_dump(mode="json") for spec in result.specs)
-    failures = [failure_line(record, execution.store, keys) for record in _unsuccessful(result)]
+    tasks = {spec.task for spec in result.specs}
+    failures = [failure_line(record, execution.store, keys, tasks) for record in _unsuccessful(result)]
     for line in [*failures, *found.errors]:
         console.print(line, markup=False, style="red", soft_wrap=True)
     if found.not_along:
@@ -120,7 +121,7 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from semfocus.studies.tables import COLUMNS, summary_rows
 
     setting = values_text(summary.comparison.setting)
-    title = f"{summary.comparison.task}; target: {summary.goal.words}"
+    title = f"{summary.comparison.title}; target: {summary.goal.words}"
     columns = [key for key in _COLUMNS if key != "seconds" or console.width >= _WIDE]
     table = Table(
         title=escape(title),

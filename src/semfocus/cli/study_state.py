@@ -31,6 +31,7 @@ class StudyState(StudyWatcher):
 
     def __init__(self, specs: Sequence[RunSpec], remembered: int = 5) -> None:
         self.keys = varying_keys(spec.model_dump(mode="json") for spec in specs)
+        self.tasks = {spec.task for spec in specs}
         self.to_come = {spec.digest: spec for spec in specs}
         self.total = len(self.to_come)
         self.running: dict[str, Running] = {}
@@ -63,7 +64,7 @@ class StudyState(StudyWatcher):
 
     def title(self, spec: RunSpec) -> str:
         """A run in words that tell it apart from all others of the study."""
-        return title(spec, self.keys)
+        return title(spec, self.keys, self.tasks)
 
     @property
     def num_ended(self) -> int:
@@ -88,17 +89,19 @@ class StudyState(StudyWatcher):
         return max(longest, sum(known) / self.at_once) if len(known) == len(parts) else None
 
 
-def failure_line(record: Record, store: Store, keys: Collection[str] = ()) -> str:
+def failure_line(
+    record: Record, store: Store, keys: Collection[str] = (), tasks: Collection[str] = ()
+) -> str:
     """Which run, its state and why, and where more is said."""
     spec, trace = record["spec"], store.path / str(record["run"]) / FAILURE
-    run = f"{run_title(spec, keys) if spec else 'a run'} ({record['run']})"
+    run = f"{run_title(spec, keys, tasks) if spec else 'a run'} ({record['run']})"
     more = f"; traceback: {trace}" if trace.exists() else ""
     return f"{run} {record['state']}: {record.get('reason')}{more}"
 
 
-def title(spec: RunSpec, keys: Collection[str] = ()) -> str:
+def title(spec: RunSpec, keys: Collection[str] = (), tasks: Collection[str] = ()) -> str:
     """A run in a few words."""
-    return run_title(spec.model_dump(mode="json"), keys)
+    return run_title(spec.model_dump(mode="json"), keys, tasks)
 
 
 def progress_words(row: dict[str, Any], task: str) -> tuple[str, str]:

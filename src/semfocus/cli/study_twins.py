@@ -71,7 +71,7 @@ def print_twins(console: "Console", result: "StudyResult", measured: Measured) -
         table = Table(
             "attention",
             *SHORT_COLUMNS,
-            title=escape(f"{comparison.task}: one training sample replaced, medians over seeds"),
+            title=escape(f"{comparison.title}: one training sample replaced, medians over seeds"),
             title_justify="left",
             caption="distance: of all parameters at the end; loss change: mean over held-out samples; the rest: the largest seen; bound: over the largest loss, a guide only",
             caption_justify="left",

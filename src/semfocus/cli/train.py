@@ -20,6 +20,7 @@ from semfocus.cli.options import (
     writable_store,
 )
 from semfocus.counts import count_of
+from semfocus.runs.task_title import task_title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +82,7 @@ def train(
 
     directory = runs.directory(spec)
     already_done = directory.record() is not None
-    title = f"{spec.task} {spec.pattern} seed {spec.seed}"
+    title = f"{task_title(spec.task)} {spec.pattern} seed {spec.seed}"
     observers = progress_observer(title, quiet)
     if probe_every is not None:
         from semfocus.studies.along_training import ProbeObserver
@@ -123,7 +124,7 @@ def summary_text(record: "Record", path: str, already_done: bool) -> str:
     spec, summary = record["spec"], record["summary"]
     sizes = f"{record['num_train']} training and {record['num_held_out']} held-out samples"
     lines = [
-        f"{spec['task']}  {spec['pattern']}  seed {spec['seed']}  {record['num_parameters']:,} parameters"
+        f"{task_title(spec['task'])}  {spec['pattern']}  seed {spec['seed']}  {record['num_parameters']:,} parameters"
     ]
     if already_done:
         lines[0] = f"already {record['state']}: {lines[0]}"

@@ -2,6 +2,9 @@
 
 import shlex
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -89,7 +92,7 @@ def trial(
         looks=min(looks, max(4, steps)),
         held_out=held_out,
     )
-    with watching(quiet) as watcher:
+    with watching(quiet) as watcher, _without_warnings_of_torch():
         result = run_trial(
             model,
             data,
@@ -110,6 +113,14 @@ def trial(
     else:
         print_result(result)
         typer.echo(f"Report: {page}")
+
+
+@contextmanager
+def _without_warnings_of_torch() -> Iterator[None]:
+    """An nn.TransformerEncoder that came as it is warns, in the middle of the progress, of what it does itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The PyTorch API of nested tensors")
+        yield
 
 
 def _command() -> str:

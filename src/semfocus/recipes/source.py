@@ -118,7 +118,7 @@ def open_source(name: str, recipe_file: Path | None = None) -> Source:
 def _study_file(path: Path, recipe_file: Path | None) -> Source:
     """A file with `specs()`; its patterns and tasks may stand in a file of their own, which then changes less often."""
     own = None if recipe_file is None else load_recipe(recipe_file)
-    module, digest = load_recipe(path)
+    module, digest = load_recipe(path, "study file")
     if not callable(getattr(module, "specs", None)):
         raise ValueError(f"{path} must define specs(), which returns a list of RunSpec")
     if own is None:

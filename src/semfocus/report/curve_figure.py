@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from semfocus.report.lengths import LengthTable
 from semfocus.report.palette import Ink
-from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel, label_room
 from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample, with_quartiles
 from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
@@ -75,7 +75,7 @@ def along_figure(
         "along",
         last_epoch=max(epochs[-1] for epochs, _ in arms.values()),
         low=0.0,
-        right=94.0 if len(arms) <= MOST_LABELS else 12.0,
+        right=label_room(arms),
         values=value_axis(values, HEIGHT - BOTTOM, TOP),
         members=members,
     )
@@ -99,7 +99,7 @@ def _panel(
         css_class,
         last_epoch=last,
         low=min(0.9, math.floor(10 * min(values)) / 10),
-        right=94.0 if len(sampled) <= MOST_LABELS else 12.0,
+        right=label_room(sampled),
         unit=unit,
     )
 

@@ -13,6 +13,7 @@ from semfocus.report.colour_ramp import ColourRamp, ramp_of
 from semfocus.report.landscape_map import colour_legend, landscape_map
 from semfocus.report.sheet import sheet
 from semfocus.report.texts import shortened
+from semfocus.runs.task_title import task_title
 from semfocus.studies.arms import GROUPS, arm_of
 from semfocus.studies.wording import percent
 
@@ -66,10 +67,11 @@ def place_on_the_page(landscape: "Landscape") -> tuple[str, int, str, int, int]:
 
 def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
     """What tells the runs of the page apart: pattern, then task, seed, epoch and digest as far as they differ."""
+    titles = task_titles(landscapes)
     facts = [
         [
             arm_of(each.run_spec).label,
-            str(each.run_spec["task"]),
+            titles[each.run_spec["task"]],
             f"seed {each.run_spec['seed']}",
             f"epoch {each.epoch}",
         ]
@@ -85,6 +87,12 @@ def run_names(landscapes: Sequence["Landscape"]) -> list[str]:
         f"{name}, {each.run[:8]}" if name in repeated else name
         for name, each in zip(names, landscapes, strict=True)
     ]
+
+
+def task_titles(landscapes: Sequence["Landscape"]) -> dict[str, str]:
+    """For every task, how it is shown."""
+    tasks = {str(each.run_spec["task"]) for each in landscapes}
+    return {task: task_title(task, tasks) for task in tasks}
 
 
 def shared_ramp(landscapes: Sequence["Landscape"]) -> ColourRamp:

@@ -16,7 +16,14 @@ from semfocus.durable import write_text
 from semfocus.report.colour_ramp import ColourRamp, colour
 from semfocus.report.landscape_curves import lipschitz_panels
 from semfocus.report.landscape_map import colour_legend
-from semfocus.report.landscape_maps import TITLE, maps_by_pair, place_on_the_page, run_names, shared_ramp
+from semfocus.report.landscape_maps import (
+    TITLE,
+    maps_by_pair,
+    place_on_the_page,
+    run_names,
+    shared_ramp,
+    task_titles,
+)
 from semfocus.report.palette import inks
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.texts import shortened, visible
@@ -47,6 +54,7 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
     names = run_names(landscapes)
     ramp = shared_ramp(landscapes)
     labels = [arm.label for arm in arms]
+    titles = task_titles(landscapes)
     pages = environment()
     pages.filters["number"] = _number
     return pages.get_template("landscape").render(
@@ -56,7 +64,8 @@ def landscape_page(landscapes: Sequence["Landscape"], command: str = "") -> str:
         **style_and_script(chosen.values(), "landscape.js", "landscape.css"),
         data=_data_block(landscapes, names, ramp),
         found=list(zip(landscapes, names, labels, strict=True)),
-        tasks=sorted({str(each.run_spec["task"]) for each in landscapes}),
+        tasks=sorted(titles.values()),
+        titles=titles,
         inks=chosen,
         maps=maps_by_pair(landscapes, names, ramp),
         ramp=ramp,

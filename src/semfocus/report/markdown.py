@@ -18,6 +18,7 @@ from semfocus.report.texts import shortened, visible
 from semfocus.report.twins import twin_table
 from semfocus.report.why import Why, why_sections
 from semfocus.report.wording import TITLE, runs_text, setting_of
+from semfocus.runs.task_title import task_title, tasks_of
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan
@@ -63,9 +64,8 @@ def report_text(
         parts += _why(why)
     if not summaries or any(not each.by_loss for each in summaries):
         parts += ["## Claims", _claims(summaries)]
-    troubled = [record for record in known if record.get("state") != "done"]
-    if troubled:
-        parts += ["## Runs that are not done", _troubled(troubled)]
+    if any(record.get("state") != "done" for record in known):
+        parts += ["## Runs that are not done", _troubled(known)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,7 +88,7 @@ def _comparison(summary: "TaskSummary", plans: Sequence["Plan"], one_of_several:
     task = comparison.task if one_of_several else None
     runs = [str(record.get("run")) for records in comparison.arms.values() for record in records]
     parts = [
-        f"## {plain(shortened(comparison.task, 80))}",
+        f"## {plain(shortened(comparison.title, 80))}",
         plain(summary.sentence),
         f"Setting: {plain(setting_of(comparison))}.",
         plain(task_table(summary).legend.replace("Small numbers", "After each semicolon")),
@@ -169,8 +169,14 @@ def _settings(settings: Sequence[str], told: bool) -> list[str]:
 
 def _troubled(records: Sequence[Mapping[str, Any]]) -> str:
     rows = []
+    tasks = tasks_of(records)
     for record in records:
+        if record.get("state") == "done":
+            continue
         spec = record.get("spec") or {}
-        what = [spec.get(key, "-") for key in ("task", "pattern", "seed")]
+        what = [
+            task_title(spec.get("task", "-"), tasks),
+            *(spec.get(key, "-") for key in ("pattern", "seed")),
+        ]
         rows.append([record.get("run", "-"), record.get("state", "-"), *what, record.get("reason") or "-"])
     return rows_as_markdown(["run", "state", "task", "pattern", "seed", "reason"], rows)

@@ -74,7 +74,7 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
             for arm in each.arms:
                 kind = side(arm.speedup) if arm.label == label else None
                 if kind is not None and arm.speedup is not None:
-                    tasks[kind][each.comparison.task] = arm.speedup
+                    tasks[kind][each.comparison.title] = arm.speedup
         if any(tasks.values()):
             found.append(Score(label, group, tasks))
     return found
@@ -140,7 +140,7 @@ def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
                 below.setdefault(label, []).append(speedup)
     if not num:
         return []
-    lead = f"{pairs_text(seen).capitalize()}: too few for a verdict, which takes {FEWEST_PAIRS}."
+    lead = f"No verdict: {pairs_text(seen)}, {FEWEST_PAIRS} are needed."
     first = [f"By estimate the fastest in epochs: {_counted(largest, num)}."] if largest else []
     last = [f"Slower than full attention by estimate: {_counted(below, num)}."] if below else []
     return [" ".join([lead, *first]), *last]
@@ -158,7 +158,7 @@ def _counted(found: Mapping[str, Sequence["Speedup"]], num_tasks: int) -> str:
 
 def _not_learned(summaries: Sequence["TaskSummary"]) -> list[str]:
     there = {id(each) for each in learned(summaries)}
-    tasks = [shortened(each.comparison.task) for each in summaries if id(each) not in there]
+    tasks = [shortened(each.comparison.title) for each in summaries if id(each) not in there]
     return [f"No run of any attention reached the target on {listed(tasks)}."] if tasks else []
 
 
@@ -191,7 +191,7 @@ def forest_lines(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) ->
                 own += [_row(label, ink, arm) for _, arm in found]
             else:
                 own.append(Heading(label, ink))
-                own += [_row(each.comparison.task, ink, arm) for each, arm in found]
+                own += [_row(each.comparison.title, ink, arm) for each, arm in found]
         lines += [Heading(group, "group"), *own] if own else []
     return lines
 

@@ -27,6 +27,7 @@ from semfocus.report.texts import listed
 from semfocus.report.views import comparison_view
 from semfocus.report.why import why_sections
 from semfocus.report.wording import TITLE, UNKNOWN, runs_text
+from semfocus.runs.task_title import task_title, tasks_of
 from semfocus.studies.arms import arm_of
 from semfocus.studies.tables import EXPLANATION
 from semfocus.studies.wording import p_value, percent
@@ -116,14 +117,19 @@ def report_page(
     )
 
 
-def _troubled(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str]]:
-    """Runs that are not done, the worst first, each with the name of its arm."""
+def _troubled(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
+    """Runs that are not done, the worst first, each with the names of its task and of its arm."""
     order = {"corrupt": 0, "failed": 1, "diverged": 2}
     found = sorted(
         (record for record in records if record.get("state") != "done"),
         key=lambda record: (order.get(str(record.get("state")), 3), str(record.get("run"))),
     )
-    return [(record, arm_of(record["spec"]).label if record.get("spec") else UNKNOWN) for record in found]
+    tasks = tasks_of(records)
+    return [
+        (record, task_title(spec.get("task", UNKNOWN), tasks), arm_of(spec).label if spec else UNKNOWN)
+        for record in found
+        for spec in [record.get("spec") or {}]
+    ]
 
 
 def _environments(records: Sequence[Mapping[str, Any]]) -> list[tuple[dict[str, str], int]]:

@@ -1,5 +1,7 @@
 """The frame of a small figure with epochs (or lengths) to the right and a share, or any value, upwards."""
 
+from collections.abc import Collection
+
 from semfocus.report.scales import Linear, Logarithmic
 from semfocus.report.svg import Drawing, Point
 from semfocus.report.texts import shortened
@@ -9,6 +11,16 @@ WIDTH, HEIGHT = 380.0, 262.0
 #: with more arms than this, names beside the lines would not fit; the legend names them
 MOST_LABELS = 14
 TOP, BOTTOM, LEFT = 26.0, 36.0, 42.0
+#: the width of a letter in the name of a line, and of the leader before it
+_LETTER, _LEADER = 5.6, 10.0
+
+
+def label_room(labels: Collection[str]) -> float:
+    """What to leave to the right of lines for their names: at most a third of the figure; if they are many, the legend has them."""
+    if len(labels) > MOST_LABELS:
+        return 12.0
+    longest = max(map(len, labels), default=0)
+    return min(WIDTH / 3, max(94.0, _LEADER + _LETTER * longest))
 
 
 class Panel:
@@ -98,7 +110,7 @@ class Panel:
     def end_label(self, label: str, css_class: str, y_line: float, y_text: float) -> None:
         """The name of a line at its right end, joined to it by a thin leader."""
         x = self.x.end
-        shown = shortened(label, 15)
+        shown = shortened(label, round((WIDTH - x - _LEADER) / _LETTER))
         self.drawing.add(
             "path", css_class=f"leader {css_class}", d=f"M{x:.1f} {y_line:.1f}L{x + 7:.1f} {y_text:.1f}"
         )

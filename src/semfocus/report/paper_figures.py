@@ -96,7 +96,7 @@ def _curves(summary: "TaskSummary", chosen: Mapping[str, Ink], make: Any) -> Any
         panels[0].set_yticks([], minor=True)
     else:
         panels[0].set_ylabel("%")
-    figure.suptitle(shortened(summary.comparison.task, 60))
+    figure.suptitle(shortened(summary.comparison.title, 60))
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
     return figure

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from semfocus.report.curve_figure import with_lines
 from semfocus.report.palette import Ink
-from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel, label_room
 from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
 from semfocus.report.scales import Linear, Logarithmic
 from semfocus.studies.goals import Goal
@@ -59,7 +59,7 @@ def perplexity_figure(
         "curves",
         last_epoch=grid[-1],
         low=0.0,
-        right=94.0 if len(sampled) <= MOST_LABELS else 12.0,
+        right=label_room(sampled),
         values=NarrowLogarithmic(low / room, high * room, HEIGHT - BOTTOM, TOP),
     )
     if has_target:

@@ -1,7 +1,7 @@
 """What happens inside trained models, as one HTML page that needs nothing but itself."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,12 @@ from semfocus.report.palette import inks
 from semfocus.report.probe_view import PART_NAMES, answers, map_rows, series_groups
 from semfocus.report.probed import Probed, ProbedRun, run_labels
 from semfocus.report.templating import environment, style_and_script
+from semfocus.report.value_axis import short
 from semfocus.report.wording import UNKNOWN
-from semfocus.runs.record import TARGET_ACCURACY
+from semfocus.runs.record import TARGET_ACCURACY, is_text
+from semfocus.runs.task_title import task_title, tasks_of
+from semfocus.studies.goals import perplexities
+from semfocus.studies.wording import percent
 
 TITLE = "What happens inside these models?"
 
@@ -29,6 +33,7 @@ def write_probe_page(probed: Probed, path: str | os.PathLike[str], *, title: str
 def probe_page(probed: Probed, *, title: str = TITLE) -> str:
     """The page as text."""
     labels = run_labels(probed.runs)
+    tasks = tasks_of(run.record for run in probed.runs)
     groups = series_groups(labels, probed.runs)
     chosen = inks({**labels, **groups})  # the runs first: theirs are the plain shades of each hue
     rows = [row for run in probed.runs for row in run.rows]
@@ -43,10 +48,11 @@ def probe_page(probed: Probed, *, title: str = TITLE) -> str:
             version=__version__,
             made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             **style_and_script(chosen.values()),
-            runs=[_facts(label, run) for label, run in zip(labels, probed.runs, strict=True)],
+            runs=[_facts(label, run, tasks) for label, run in zip(labels, probed.runs, strict=True)],
             legend=[(label, group, chosen[label], label not in labels) for label, group in groups.items()],
             run_legend=[(label, group, chosen[label], False) for label, group in labels.items()],
             inks=chosen,
+            measures=sorted({measure_of(run) for run in probed.runs}),
             parts=[
                 (PART_NAMES[part], _samples(rows, part), answers(probed, list(labels), part, chosen))
                 for part in parts
@@ -69,13 +75,26 @@ def probe_page(probed: Probed, *, title: str = TITLE) -> str:
     )
 
 
+def measure_of(run: ProbedRun) -> str:
+    """In what one says how much a run has learned."""
+    return "perplexity" if is_text(str(run.record["spec"].get("task"))) else "accuracy"
+
+
+def _learned(run: ProbedRun, part: str, at: int) -> str:
+    by_loss = measure_of(run) == "perplexity"
+    value = run.record["curve"][f"{part}_loss" if by_loss else f"{part}_accuracy"][at]
+    if value is None:
+        return UNKNOWN
+    return short(perplexities([value])[0]) if by_loss else percent(value)
+
+
 def _samples(rows: list[Mapping[str, Any]], part: str) -> str:
     found = sorted({row["samples"] for row in rows if row["data"] == part})
     most = count_of(max(found, default=0), "sequence")
     return f"{found[0]} to {most}" if len(found) > 1 else most
 
 
-def _facts(label: str, run: ProbedRun) -> dict[str, Any]:
+def _facts(label: str, run: ProbedRun, tasks: Collection[str]) -> dict[str, Any]:
     """The line of a run in the table at the top."""
     curve = run.record.get("curve") or {}
     epochs = curve.get("epoch", [])
@@ -84,10 +103,12 @@ def _facts(label: str, run: ProbedRun) -> dict[str, Any]:
     return {
         "label": label,
         "run": run.record.get("run"),
-        "task": spec.get("task"),
+        "task": task_title(spec.get("task"), tasks),
+        "whole_task": spec.get("task"),
         "seed": spec.get("seed", UNKNOWN),
         "epoch": UNKNOWN if run.epoch is None else run.epoch,
-        "train": None if at is None else curve["train_accuracy"][at],
-        "held_out": None if at is None else curve["held_out_accuracy"][at],
+        "measure": measure_of(run),
+        "train": UNKNOWN if at is None else _learned(run, "train", at),
+        "held_out": UNKNOWN if at is None else _learned(run, "held_out", at),
         "problems": run.problems,
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from semfocus.report.sampling import Record
+from semfocus.runs.task_title import task_title, tasks_of
 from semfocus.studies.arms import arm_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def run_labels(runs: Sequence[ProbedRun]) -> dict[str, str]:
     specs = [run.record["spec"] for run in runs]
     parts = [
         [arm_of(spec).label for spec in specs],
-        [str(spec.get("task")) for spec in specs],
+        [task_title(spec.get("task"), tasks_of(run.record for run in runs)) for spec in specs],
         [f"seed {spec.get('seed')}" for spec in specs],
         [f"epoch {run.epoch}" for run in runs],
         [str(run.record.get("run"))[:6] for run in runs],

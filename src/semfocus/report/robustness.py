@@ -30,8 +30,8 @@ def sweeps(summaries: Sequence["TaskSummary"]) -> list[Sweep]:
     """
     found = []
     alike = [each for each in summaries if not each.comparison.arm_settings]
-    for task in dict.fromkeys(each.comparison.task for each in alike):
-        own = [each for each in alike if each.comparison.task == task]
+    for task in dict.fromkeys(each.comparison.title for each in alike):
+        own = [each for each in alike if each.comparison.title == task]
         for key in sorted({key for each in own for key in each.comparison.setting}):
             found += _sweeps_of(task, key, own)
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from semfocus.report.palette import Ink
-from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel, label_room
 from semfocus.report.spread import spread
 from semfocus.report.svg import Point, path
 
@@ -29,7 +29,7 @@ def survival_figure(
     """Steps from 100 % down; a small upright tick is a seed that had not reached the target when its run ended."""
     if not arms:
         return None
-    panel = Panel(title, "survival", last_epoch=last_epoch, low=0.0, right=94.0)
+    panel = Panel(title, "survival", last_epoch=last_epoch, low=0.0, right=label_room(arms))
     for label, steps in reversed(list(arms.items())):
         ink = inks[label]
         with panel.drawing.group(css_class=f"arm {ink.css_class}", data_arm=ink.number, data_name=label):

@@ -13,12 +13,13 @@ from semfocus import __version__
 from semfocus.durable import write_text
 from semfocus.report.curve_figure import with_lines
 from semfocus.report.palette import Ink, inks
-from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel, label_room
 from semfocus.report.ratio_figure import ratio_figure
 from semfocus.report.sampling import Sampled, with_quartiles
 from semfocus.report.scales import Linear
 from semfocus.report.templating import environment, style_and_script
 from semfocus.report.value_axis import short, value_axis
+from semfocus.studies.wording import percent
 from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.result import TrialResult
@@ -83,6 +84,7 @@ def _cells(result: TrialResult, arm: Arm) -> dict[str, Any]:
         "label": arm.label,
         "final": short(result.final_loss(arm)),
         "lowest": short(result.lowest_look(arm)) if result.rose(arm) else "",
+        "accuracy": None if (share := result.accuracy(arm)) is None else percent(share),
         "rate": f"{result.rates[arm] * arm.learning_rate_scale:.2g}",
         "pace": "-" if pace is None else f"{1000 * pace:.3g} ms",
         "steps": "1" if verdict is None else interval(verdict.steps),
@@ -100,7 +102,9 @@ def _curves(result: TrialResult, column: str, title: str, chosen: dict[str, Ink]
         return None
     room = 0.04 * (max(values) - min(values)) or 0.1
     axis = Linear(min(values) - room, max(values) + room, HEIGHT - BOTTOM, TOP)
-    panel = Panel(title, "curves", last_epoch=grid[-1], low=0.0, right=94.0, unit="step", values=axis)
+    panel = Panel(
+        title, "curves", last_epoch=grid[-1], low=0.0, right=label_room(sampled), unit="step", values=axis
+    )
     if column == "held_out_loss":
         level = result.lowest_loss(FULL)
         if level is not None:
@@ -130,7 +134,15 @@ def _inside(result: TrialResult, name: str, title: str, chosen: dict[str, Ink]) 
     if not values:
         return None
     axis = value_axis(values, HEIGHT - BOTTOM, TOP)
-    panel = Panel(title, "curves", last_epoch=max(1, grid[-1]), low=0.0, right=94.0, unit="step", values=axis)
+    panel = Panel(
+        title,
+        "curves",
+        last_epoch=max(1, grid[-1]),
+        low=0.0,
+        right=label_room(sampled),
+        unit="step",
+        values=axis,
+    )
     return with_lines(panel, sampled, grid, chosen)
 
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from semfocus.report.curve_figure import with_lines
 from semfocus.report.palette import Ink
-from semfocus.report.panel import BOTTOM, HEIGHT, MOST_LABELS, TOP, Panel
+from semfocus.report.panel import BOTTOM, HEIGHT, TOP, Panel, label_room
 from semfocus.report.sampling import MOST_POINTS, Sampled, with_quartiles
 from semfocus.report.scales import Logarithmic
 from semfocus.report.twins import TwinTable
@@ -60,7 +60,7 @@ def _panel(
         "twins",
         last_epoch=epochs[-1],
         low=0.0,
-        right=94.0 if len(sampled) <= MOST_LABELS else 12.0,
+        right=label_room(sampled),
         values=Logarithmic(min(values) / 1.2, max(values) * 1.2, HEIGHT - BOTTOM, TOP),
     )
     return with_lines(panel, sampled, epochs, inks)

@@ -46,6 +46,8 @@ class ComparisonView:
 
     anchor: str
     task: str
+    #: with the path of a file
+    whole_task: str
     setting: str
     sentence: str
     winner: Winner | None
@@ -77,7 +79,8 @@ def comparison_view(
     twins = twin_table(comparison.arms)
     return ComparisonView(
         anchor=f"comparison-{number}",
-        task=comparison.task,
+        task=comparison.title,
+        whole_task=comparison.task,
         setting=setting_of(comparison),
         sentence=summary.sentence,
         winner=_winner(summary, inks),

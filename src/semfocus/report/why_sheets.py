@@ -32,7 +32,7 @@ def write_why_sheets(summaries: Sequence["TaskSummary"], folder: Path) -> list[P
     for number, summary in enumerate(summaries, start=1):
         table = twin_table(summary.comparison.arms)
         if table is not None and (figures := twin_figures(table, chosen)):
-            title = f"{shortened(summary.comparison.task, 40)}: one training sample replaced, how far do the twins get from each other?"
+            title = f"{shortened(summary.comparison.title, 40)}: one training sample replaced, how far do the twins get from each other?"
             legend = [(label, chosen[label]) for label in table.arms]
             sheets[f"twins-{number}"] = sheet(title, figures, legend, chosen.values())
     return [write_text(folder / f"{name}.svg", text) for name, text in sheets.items()]

@@ -10,16 +10,16 @@ from semfocus.mechanisms import Pattern, register_pattern
 from semfocus.tasks import Task, register_task
 
 
-def load_recipe(path: Path) -> tuple[ModuleType, str]:
+def load_recipe(path: Path, what: str = "recipe file") -> tuple[ModuleType, str]:
     """Run the file, make its patterns and tasks known, and return the module with the source's digest.
 
     The digest becomes part of the spec of every run that uses the file. Nothing stored in a run is
-    ever imported by name: whoever resumes such a run names the file again.
+    ever imported by name: whoever resumes such a run names the file again. `what` it is called in errors.
     """
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise ValueError(f"cannot read the recipe file {path}: {error.strerror}") from None
+        raise ValueError(f"cannot read the {what} {path}: {error.strerror}") from None
     digest = hashlib.sha256(source).hexdigest()
     name = f"semfocus_recipe_{digest[:16]}"
     if name in sys.modules:
@@ -35,7 +35,7 @@ def load_recipe(path: Path) -> tuple[ModuleType, str]:
         del sys.modules[name]
         if isinstance(error, Exception) and not isinstance(error, ValueError):
             raise ValueError(
-                f"the recipe file {path} does not load: {type(error).__name__}: {error}{place_in(error, path)}"
+                f"the {what} {path} does not load: {type(error).__name__}: {error}{place_in(error, path)}"
             ) from error
         raise
     return module, digest

@@ -32,14 +32,15 @@ def analyse(
     held_out_target: float = 0.95,
     baseline: str = BASELINE,
     apart_from: Collection[str] = (),
+    tasks: Collection[str] = (),
 ) -> list[TaskSummary]:
-    """A summary for each comparison; `apart_from` is that of `comparisons`. The targets are accuracies: text has others, see goals.py."""
+    """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`. The targets are accuracies: text has others, see goals.py."""
     for name, value in (("target", target), ("held_out_target", held_out_target)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
     return [
         _summary(comparison, target, held_out_target, baseline)
-        for comparison in comparisons(records, apart_from=apart_from)
+        for comparison in comparisons(records, apart_from=apart_from, tasks=tasks)
     ]
 
 
@@ -68,7 +69,7 @@ def _summary(comparison: Comparison, target: float, held_out_target: float, base
         second_goal=second,
         baseline=baseline,
         arms=arms,
-        sentence=sentence_on(comparison.task, arms, baseline, goal.words),
+        sentence=sentence_on(comparison.title, arms, baseline, goal.words),
         notes=notes_on(comparison, baseline),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from semfocus.runs.task_title import task_title
 from semfocus.studies.controls import CONTROLS, SHARPENED, controls_text
 from semfocus.studies.setting import Setting, flat, unlike_the_paper
 
@@ -57,6 +58,8 @@ class Comparison:
     """Runs that differ in pattern, inverse temperature, controls and seed alone."""
 
     task: str
+    #: the task as people read it, different for each task of the comparisons that were made together
+    title: str
     setting: Setting
     arms: dict[str, list[Record]]
     groups: dict[str, str]
@@ -91,11 +94,14 @@ def _group_of(pattern: str, temperature: float) -> str:
     return _GROUP_OF_PATTERN.get(name, USER_DEFINED)
 
 
-def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) -> list[Comparison]:
+def comparisons(
+    records: Iterable[Record], *, apart_from: Collection[str] = (), tasks: Collection[str] = ()
+) -> list[Comparison]:
     """One for each task and setting; the paper's setting first, then by how much differs from it.
 
     `apart_from` names flat keys ("training.learning_rate") that may differ between arms as well, for
     studies that give each arm its own. Records without a readable spec belong to no comparison.
+    `tasks`: others that stand beside these, so that no two files of one name get the same title.
     """
     sharing: dict[str, list[tuple[Setting, Record]]] = {}
     for record in records:
@@ -105,7 +111,10 @@ def comparisons(records: Iterable[Record], *, apart_from: Collection[str] = ()) 
             shared = {key: spec[key] for key in spec if key not in apart and not key.startswith(EARLIER)}
             key = json.dumps([spec["task"], shared], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
-    found = [_comparison(own, apart_from) for members in sharing.values() for own in _by_file(members)]
+    everywhere = set(tasks) | {spec["task"] for members in sharing.values() for spec, _ in members}
+    found = [
+        _comparison(own, apart_from, everywhere) for members in sharing.values() for own in _by_file(members)
+    ]
     return sorted(found, key=lambda each: (each.task, len(each.setting), json.dumps(each.setting)))
 
 
@@ -138,7 +147,9 @@ def _version(spec: Setting) -> str:
     return hashlib.sha256(json.dumps([spec.get("recipe"), earlier], sort_keys=True).encode()).hexdigest()
 
 
-def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[str]) -> Comparison:
+def _comparison(
+    members: list[tuple[Setting, Record]], apart_from: Collection[str], tasks: Collection[str]
+) -> Comparison:
     task = members[0][0]["task"]
     runs: dict[Arm, dict[int, Record]] = {}
     own: dict[Arm, Setting] = {}
@@ -165,6 +176,7 @@ def _comparison(members: list[tuple[Setting, Record]], apart_from: Collection[st
     }
     return Comparison(
         task=task,
+        title=task_title(task, tasks),
         setting=setting,
         arms={arm.label: [runs[arm][seed] for seed in sorted(runs[arm])] for arm in ordered},
         groups={arm.label: arm.group for arm in ordered},

@@ -74,7 +74,7 @@ def _looked(trained: TrainedRun, one: Samples) -> tuple[list[AttentionTrace], in
 def _symbols(trained: TrainedRun, one: Samples, length: int) -> list[str]:
     task = trained.spec.task_value
     if isinstance(task, TextTask):
-        written = [task.text_of(token[None]) for token in one.tokens[0].cpu()]
+        written = [_token_text(task, token) for token in one.tokens[0].tolist()]
     else:
         names = [*task.symbols, "pad"]
         written = [names[token] for token in one.tokens[0].tolist()]
@@ -86,8 +86,14 @@ def _symbols(trained: TrainedRun, one: Samples, length: int) -> list[str]:
 def _class_name(trained: TrainedRun, label: int) -> str:
     task = trained.spec.task_value
     if isinstance(task, TextTask):
-        return task.text_of(torch.tensor([label]))
+        return _token_text(task, label)
     return task.classes[label] if isinstance(task, FileTask) else str(label)
+
+
+def _token_text(task: TextTask, token: int) -> str:
+    """A token by itself: a piece that is no whole character goes by its name."""
+    text = task.text_of(torch.tensor([token]))
+    return task.symbols[token] if "\N{REPLACEMENT CHARACTER}" in text else text
 
 
 def _map(trace: AttentionTrace, head: int, block: int) -> dict[str, Any]:

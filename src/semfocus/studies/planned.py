@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from semfocus.runs.plan import Plan
+from semfocus.runs.task_title import tasks_of
 from semfocus.studies.analysis import analyse
 from semfocus.studies.arms import Record, arm_of
 from semfocus.studies.setting import flat
@@ -22,9 +23,10 @@ def analyse_planned(
     apart = [plan for plan in plans if plan.own_settings and _one_an_arm(_runs_of(plan, records), plan)]
     elsewhere = {run for plan in plans if plan not in apart for run in plan.runs}
     taken = {run for plan in apart for run in plan.runs} - elsewhere
-    summaries = analyse([record for record in records if record["run"] not in taken])
+    tasks = tasks_of(records)
+    summaries = analyse([record for record in records if record["run"] not in taken], tasks=tasks)
     for plan in _largest(apart):
-        summaries += analyse(_runs_of(plan, records), apart_from=plan.own_settings)
+        summaries += analyse(_runs_of(plan, records), apart_from=plan.own_settings, tasks=tasks)
     return summaries
 
 

@@ -51,7 +51,7 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) 
         return [*picture, *lost, "one seed: a picture, not yet a result"]
     judged = [each for each in raced if enough(each[1])]
     if not judged:
-        return [*_on_estimates(raced, baseline, goal, so_far, only_baseline), *lost]
+        return [*_on_estimates(raced, baseline, goal, only_baseline), *lost]
     few = [each for each in raced if not enough(each[1])]
     ahead = [each for each in judged if is_ahead(each[1])]
     parts = only_baseline or (
@@ -65,17 +65,18 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) 
     return [*parts, *_sharpness(raced), *lost]
 
 
-def _on_estimates(raced: Raced, baseline: str, goal: str, so_far: bool, lead: list[str]) -> list[str]:
-    """Fewer seeds than a verdict takes: the estimates, the largest first, and that they are no more."""
+def _on_estimates(raced: Raced, baseline: str, goal: str, lead: list[str]) -> list[str]:
+    """Fewer seeds than a verdict takes: that first, then the estimates, the largest first."""
     first, rest = _best(raced), list(raced)
     if not lead:
-        lead = [_fastest(raced, baseline, goal, f" ({_how_sure(*first, len(raced), so_far)})")]
+        lead = [_fastest(raced, baseline, goal, f" ({_how_rough(*first)})")]
         rest.remove(first)
     for above, words in ((True, "also above 1x"), (False, "below 1x"), (None, "at 1x or not known")):
         own = [each for each in rest if estimated_above_one(each[1]) is above]
         lead += [f"{words}: {_estimates(own)}"] if own else []
-    too_few = f"{pairs_text(speedup for _, speedup in raced)}: no verdict, which takes {FEWEST_PAIRS}"
-    return [*lead, *_sharpness(raced), too_few]
+    too_few = f"No verdict: {pairs_text(speedup for _, speedup in raced)}, {FEWEST_PAIRS} are needed."
+    lead[0] = f"{too_few} {lead[0][:1].upper()}{lead[0][1:]}"
+    return [*lead, *_sharpness(raced)]
 
 
 def _estimates(raced: Raced) -> str:
@@ -152,6 +153,17 @@ def _how_sure(arm: ArmSummary, speedup: Speedup, num_arms: int, so_far: bool) ->
         return f"{', '.join(parts)}; {smallest}"
     verdict = "significant" if arm.p_holm <= _SIGNIFICANT else "not significant"
     return f"{', '.join(parts)}: {verdict} at 0.05; {smallest}"
+
+
+def _how_rough(arm: ArmSummary, speedup: Speedup) -> str:
+    """The interval and p, of which so few seeds can give no small one."""
+    assert arm.p is not None
+    assert arm.smallest_p is not None
+    parts = [f"95 % interval {interval(speedup)}"] if interval(speedup) else []
+    smallest = (
+        f"the smallest that {count_of(speedup.num_pairs, 'seed')} can give is {p_value(arm.smallest_p)}"
+    )
+    return f"{', '.join([*parts, f'sign-flip p = {p_value(arm.p)}'])}; {smallest}"
 
 
 def _sharpness(raced: Raced) -> list[str]:

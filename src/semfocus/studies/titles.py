@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from semfocus.runs.task_title import task_title
 from semfocus.studies.arms import EARLIER, WITHIN_A_COMPARISON, arm_of
 from semfocus.studies.setting import flat
 
@@ -19,12 +20,14 @@ def varying_keys(specs: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(key for key in keys if len({str(each.get(key)) for each in values}) > 1)
 
 
-def run_title(spec: Mapping[str, Any], keys: Collection[str] = ()) -> str:
-    """`even_pairs full ×4 num_blocks=2 seed 7`.
+def run_title(spec: Mapping[str, Any], keys: Collection[str] = (), tasks: Collection[str] = ()) -> str:
+    """`even_pairs full ×4 num_blocks=2 seed 7`; `tasks`: of all runs of the study.
 
     >>> run_title({"task": "parity", "pattern": "full", "seed": 7, "model": {"num_blocks": 2}}, ["model.num_blocks"])
     'parity full num_blocks=2 seed 7'
     """
     values = flat(spec)
     own = [f"{key.split('.', 1)[-1]}={values[key]}" for key in keys if key in values]
-    return " ".join([str(spec.get("task")), arm_of(spec).label, *own, f"seed {spec.get('seed')}"])
+    return " ".join(
+        [task_title(spec.get("task"), tasks), arm_of(spec).label, *own, f"seed {spec.get('seed')}"]
+    )

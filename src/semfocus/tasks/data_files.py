@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-SEQUENCE_NAMES = ("sequence", "tokens", "text", "source", "input")
+from semfocus.notation import did_you_mean
+
+#: of columns that hold running text and of those that hold token ids: here all are symbols, trials read them as such
+TEXT_NAMES = ("text", "source", "input", "sentence")
+ID_NAMES = ("input_ids", "token_ids")
+SEQUENCE_NAMES = ("sequence", "tokens", *TEXT_NAMES, *ID_NAMES)
 LABEL_NAMES = ("label", "target", "class")
 SPLIT_NAMES = {
     "train": "train",
@@ -146,9 +151,18 @@ def split_indices(
 def _column(path: Path, line: int, fields: dict[str, Any], names: tuple[str, ...], what: str) -> Any:
     name = next((each for each in names if each in fields), None)
     if name is None:
-        found = ", ".join(fields) or "nothing"
-        raise ValueError(f"{path}, line {line}: no {what} column (one of {', '.join(names)}); found {found}")
+        raise ValueError(no_column(path, line, fields, names, what))
     return fields[name]
+
+
+def no_column(path: Path, line: int, fields: Iterable[str], names: Sequence[str], what: str) -> str:
+    """What was looked for and what there is, with the likely reason if there is one."""
+    found = list(fields)
+    hint = next(filter(None, (did_you_mean(each, dict.fromkeys(names)) for each in found)), "")
+    if len(found) == 1 and ";" in found[0]:
+        hint = "; cells must be separated by commas (.csv) or tabs (.tsv), not by semicolons"
+    listed = ", ".join(found) or "nothing"
+    return f"{path}, line {line}: no {what} column (one of {', '.join(names)}); found {listed}{hint}"
 
 
 def write_rows(path: Path, rows: Iterable[tuple[str, str]]) -> None:

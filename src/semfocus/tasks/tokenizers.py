@@ -29,7 +29,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of token ids; what is not a whole character is shown as a replacement character."""
+        """The text of token ids; bytes that are no whole character are written \\xNN, or as pieces decode them."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class ByteTokenizer(Tokenizer):
         return torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else torch.zeros(0).byte()
 
     def decode(self, ids: Sequence[int]) -> str:
-        return bytes(ids).decode(errors="replace")
+        return bytes(ids).decode(errors="backslashreplace")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,13 @@ class TrialData:
     def longest(self) -> int:
         return self.train.tokens.shape[1]
 
+    def guess_accuracy(self, most: int) -> float | None:
+        """That of the most frequent label of training for every held-out sequence of a look; None without labels."""
+        if self.train.labels is None or self.held_out.labels is None:
+            return None
+        label = self.train.labels.bincount().argmax()
+        return float((self.held_out.labels[:most] == label).double().mean())
+
     @property
     def guess_loss(self) -> float:
         """The held-out loss of a model that knows only how frequent classes, or single tokens, were in training."""

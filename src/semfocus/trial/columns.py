@@ -4,21 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semfocus.tasks.data_files import LABEL_NAMES, SEQUENCE_NAMES
+from semfocus.tasks.data_files import ID_NAMES, LABEL_NAMES, SEQUENCE_NAMES, TEXT_NAMES, no_column
 from semfocus.trial.encoding import Vocabulary
-
-_TEXT_NAMES = ("text", "sentence", "input", "source")
-_ID_NAMES = ("input_ids", "token_ids")
 
 
 def sequence_column(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> str:
+    """Token ids if there are any: a model of its own vocabulary was meant."""
     line, fields = rows[0]
-    known = (*_ID_NAMES, *SEQUENCE_NAMES, *_TEXT_NAMES)
-    found = next((name for name in known if name in fields), None)
+    found = next((name for name in (*ID_NAMES, *SEQUENCE_NAMES) if name in fields), None)
     if found is None:
-        raise ValueError(
-            f"{path}, line {line}: no column with sequences (one of {', '.join(dict.fromkeys(known))}); found {', '.join(fields)}"
-        )
+        raise ValueError(no_column(path, line, fields, SEQUENCE_NAMES, "sequence"))
     return found
 
 
@@ -26,9 +21,9 @@ def sequences_of(
     path: Path, rows: Sequence[tuple[int, dict[str, Any]]], column: str, vocabulary: Vocabulary
 ) -> tuple[list[list[int]], str]:
     values = [(line, fields.get(column)) for line, fields in rows]
-    if column in _ID_NAMES:
+    if column in ID_NAMES:
         return [_ids(path, line, value, vocabulary) for line, value in values], "token ids"
-    if column in _TEXT_NAMES:
+    if column in TEXT_NAMES:
         return [vocabulary.of_text(str(value or "")) for _, value in values], vocabulary.name
     symbols = [_symbols(path, line, value) for line, value in values]
     names = sorted({each for row in symbols for each in row})
@@ -61,7 +56,7 @@ def label_of(path: Path, line: int, fields: dict[str, Any]) -> str:
     name = next((each for each in LABEL_NAMES if each in fields), None)
     if name is None:
         raise ValueError(
-            f"{path}, line {line}: no label column (one of {', '.join(LABEL_NAMES)}); found {', '.join(fields)}. "
+            f"{no_column(path, line, fields, LABEL_NAMES, 'label')}. "
             "Rows without labels can be a text file (.txt), for language modelling"
         )
     label = str("" if fields[name] is None else fields[name]).strip()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from semfocus.runs.recipe_file import load_recipe, place_in
 from semfocus.trial.batch import Batch
 from semfocus.trial.encoding import Vocabulary
-from semfocus.trial.subject import Subject, loss_of
+from semfocus.trial.subject import Subject, logits_of, loss_of
 
 
 class FileSubject(Subject):
@@ -21,7 +21,7 @@ class FileSubject(Subject):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.module, self.digest = load_recipe(path)
+        self.module, self.digest = load_recipe(path, "model file")
         self.name = path.stem
         if not callable(getattr(self.module, "model", None)):
             raise ValueError(f"{path} defines no function model() that returns a torch module")
@@ -49,6 +49,10 @@ class FileSubject(Subject):
                 f"loss(model, batch) in {self.path} must return a tensor with one number, got {found!r}"[:200]
             )
         return found
+
+    def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
+        logits = None if self._has_loss else logits_of(self._called(model, batch))
+        return logits if isinstance(logits, Tensor) and logits.dim() == 2 else None
 
     def next_logits(self, model: nn.Module, tokens: Tensor) -> Tensor | None:
         try:

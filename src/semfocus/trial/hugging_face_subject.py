@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from semfocus.trial.batch import Batch, Kind
 from semfocus.trial.encoding import Vocabulary
-from semfocus.trial.subject import Subject, loss_of
+from semfocus.trial.subject import Subject, logits_of, loss_of
 
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length")
 _AFTER_PADDING = (
@@ -84,6 +84,10 @@ class HuggingFaceSubject(Subject):
         mask = None if batch.real is None else batch.real.long()
         output = model(input_ids=batch.tokens, attention_mask=mask, labels=labels)
         return loss_of(output, batch)
+
+    def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
+        mask = None if batch.real is None else batch.real.long()
+        return logits_of(model(input_ids=batch.tokens, attention_mask=mask))
 
     def _class(self) -> Any:
         """The class that the config names if it fits the data, else the usual one of its kind."""

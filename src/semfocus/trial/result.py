@@ -42,6 +42,8 @@ class TrialResult:
     records: Mapping[Arm, Mapping[int, Record]]
     #: the loss of a model that knows frequencies alone; None if the loss is of another kind
     guess_loss: float | None = None
+    #: the accuracy of always answering the most frequent label; None without labels
+    guess_accuracy: float | None = None
 
     @cached_property
     def curves(self) -> dict[Arm, dict[int, Curve]]:
@@ -95,6 +97,17 @@ class TrialResult:
         """The lowest held-out loss of any single look, on average over seeds."""
         lowest = [min(curve.losses) for curve in self.curves[arm].values() if not curve.diverged]
         return fmean(lowest) if lowest else None
+
+    def accuracy(self, arm: Arm) -> float | None:
+        """The held-out accuracy at the end, on average over seeds; None if it is not known of each run that lasted."""
+        lasted = [record for record in self.records[arm].values() if record["state"] != "diverged"]
+        found = [each for record in lasted if (each := record.get("held_out_accuracy")) is not None]
+        return fmean(found) if found and len(found) == len(lasted) else None
+
+    @property
+    def has_accuracy(self) -> bool:
+        """Runs of a loss of the user's own, and those that were kept before accuracy was, have none."""
+        return any(self.accuracy(arm) is not None for arm in self.arms)
 
     def rose(self, arm: Arm) -> bool:
         """Whether a run ended well above its lowest loss."""
@@ -167,6 +180,7 @@ class TrialResult:
             "kind": self.kind,
             "data": self.data,
             "guess_loss": self.guess_loss,
+            "guess_accuracy": self.guess_accuracy if self.has_accuracy else None,
             "settings": self.settings.model_dump(mode="json"),
             "sentences": self.sentences(),
             "verdicts": [asdict(verdict) for verdict in self.verdicts.values()],
@@ -176,6 +190,7 @@ class TrialResult:
                     "learning_rate": self.rates[arm] * arm.learning_rate_scale,
                     "final_loss": self.final_loss(arm),
                     "lowest_loss": self.lowest_look(arm),
+                    "held_out_accuracy": self.accuracy(arm),
                     "diverged": self.num_diverged(arm),
                     "seconds_per_step": self.seconds_per_step(arm),
                     "inside": {name: self.inside(arm, name) for name in QUANTITIES},

@@ -86,11 +86,13 @@ class Runner:
                 saved_at = monotonic()
             self.watcher.looked(spec, look)
 
+        accuracy = None
         try:
             training.run(after, looked, lambda step: self.watcher.step_ended(spec, step))
+            accuracy = training.held_out_accuracy()
         except Diverged as error:
             state, reason = "diverged", str(error)
-        record = _record(spec, place, training, state, reason, environment)
+        record = _record(spec, place, training, state, reason, accuracy, environment)
         place.write_record(record)
         shutil.rmtree(place.checkpoints, ignore_errors=True)  # a record needs no continuing
         self.watcher.run_ended(spec, record)
@@ -132,6 +134,7 @@ def _record(
     training: Training,
     state: str,
     reason: str | None,
+    accuracy: float | None,
     environment: dict[str, Any],
 ) -> dict[str, Any]:
     events = place.events()
@@ -148,6 +151,7 @@ def _record(
         "state": state,
         "reason": reason,
         "curve": {name: [look[name] for look in looks] for name in columns},
+        "held_out_accuracy": accuracy,
         "inside": looks_of(events, "inside"),
         "seconds_per_step": median(pace) if pace else None,
         "num_parameters": sum(each.numel() for each in training.model.parameters()),

@@ -37,6 +37,10 @@ class Subject(ABC):
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The mean loss of a batch."""
 
+    def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
+        """Of labelled sequences, (num, classes); None if all that is known of the model is a loss."""
+        return None
+
     def next_logits(self, model: nn.Module, tokens: Tensor) -> Tensor | None:
         """Of the next token at every position; None if the model has a loss of its own and is not called like that."""
         output = model(tokens)
@@ -53,8 +57,7 @@ def loss_of(output: Any, batch: Batch) -> Tensor:
     own = getattr(output, "loss", None)
     if isinstance(own, Tensor):
         return own
-    logits = getattr(output, "logits", output)
-    logits = logits[0] if isinstance(logits, tuple) else logits
+    logits = logits_of(output)
     if not isinstance(logits, Tensor) or logits.dim() not in (2, 3):
         raise ValueError(
             f"the model returned {type(output).__name__}: expected logits (num, classes) or (num, length, vocabulary), "
@@ -71,6 +74,12 @@ def loss_of(output: Any, batch: Batch) -> Tensor:
             f"for a text the logits must be (num, length, vocabulary), got {tuple(logits.shape)}"
         )
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), batch.tokens[:, 1:].flatten())
+
+
+def logits_of(output: Any) -> Any:
+    """What a model returned, without what is around it."""
+    logits = getattr(output, "logits", output)
+    return logits[0] if isinstance(logits, tuple) else logits
 
 
 def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from semfocus.integrations import apply
 from semfocus.randomness import derive_seed, stream
-from semfocus.trial.batch import TrialData
+from semfocus.trial.batch import Batch, TrialData
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.subject import Subject
 
@@ -88,17 +88,34 @@ class Training:
     @torch.no_grad()
     def held_out_loss(self) -> float:
         """On the same held-out sequences at every look of every run."""
-        self.model.eval()
-        held_out = self.data.held_out.rows(slice(0, self.spec.settings.held_out))
-        total = 0.0
-        for start in range(0, len(held_out), self.spec.settings.batch_size):
-            part = held_out.rows(slice(start, start + self.spec.settings.batch_size)).to(self.device)
-            with _numbers_of(derive_seed(0, "trial/look", start), self.device):
-                total += float(self.subject.loss(self.model, part)) * len(part)
-        loss = total / len(held_out)
+        loss = self._mean_of_held_out(lambda part: float(self.subject.loss(self.model, part)) * len(part))
         if not math.isfinite(loss):
             raise Diverged("the held-out loss is not finite")
         return loss
+
+    @torch.no_grad()
+    def held_out_accuracy(self) -> float | None:
+        """The share of the same sequences whose label has the highest logit; None without labels, or without logits."""
+
+        def num_right(part: Batch) -> float:
+            logits = None if part.labels is None else self.subject.class_logits(self.model, part)
+            if logits is None or part.labels is None:
+                return math.nan
+            return float(logits.argmax(1).eq(part.labels).sum())
+
+        share = self._mean_of_held_out(num_right)
+        return None if math.isnan(share) else share
+
+    def _mean_of_held_out(self, sum_of: Callable[[Batch], float]) -> float:
+        self.model.eval()
+        size = self.spec.settings.batch_size
+        held_out = self.data.held_out.rows(slice(0, self.spec.settings.held_out))
+        total = 0.0
+        for start in range(0, len(held_out), size):
+            part = held_out.rows(slice(start, start + size)).to(self.device)
+            with _numbers_of(derive_seed(0, "trial/look", start), self.device):
+                total += sum_of(part)
+        return total / len(held_out)
 
     def _rows(self, step: int) -> torch.Tensor:
         """Epoch after epoch, each in an order of its own."""

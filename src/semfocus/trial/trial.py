@@ -149,6 +149,7 @@ def carry_out(prepared: Prepared, runner: Runner) -> TrialResult:
         rates,
         records,
         prepared.data.guess_loss if prepared.subject.is_cross_entropy else None,
+        prepared.data.guess_accuracy(prepared.settings.held_out),
     )
 
 

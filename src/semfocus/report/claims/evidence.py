@@ -59,7 +59,7 @@ class RaceResult:
         verdict = verdict if self.enough else "too few pairs"
         what = f" {self.what}" if self.what else ""
         return (
-            f"{shortened(self.summary.comparison.task, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
+            f"{shortened(self.summary.comparison.title, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
             f"{speedup_text(self.speedup)}, {count_of(self.speedup.num_pairs, 'pair')}: {verdict}"
         )
 

@@ -82,7 +82,7 @@ def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") 
     if first is None or second is None:
         return None
     ours, theirs = _last(second), _last(first)
-    what = f"{shortened(summary.comparison.task, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
+    what = f"{shortened(summary.comparison.title, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
     return mean_of(
         summary,
         what,

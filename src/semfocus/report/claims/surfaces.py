@@ -36,7 +36,7 @@ def _steepness(summaries: Sequence["TaskSummary"]) -> Finding:
         else:
             lower.append(topk < full)
         numbers.append(
-            f"{summary.comparison.task}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(around[1])} and {count_of(len(around[0]), 'seed')}, {grid}); "
+            f"{summary.comparison.title}: steepness of the loss top_k(5) {topk:.3g}, full {full:.3g} ({len(around[1])} and {count_of(len(around[0]), 'seed')}, {grid}); "
             f"gap {topk_gap:+.1%} and {full_gap:+.1%}{reason}"
         )
     many = len(lower) >= FEWEST_TASKS

@@ -90,7 +90,7 @@ class LookedTask:
 
     @property
     def task(self) -> str:
-        return self.summary.comparison.task
+        return self.summary.comparison.title
 
     def of(self, label: str) -> dict[int, LookedRun]:
         """The runs of an arm by their seeds."""
@@ -122,7 +122,7 @@ def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
             if (rows or along) and curve.get("epoch"):
                 seed, done = record["spec"]["seed"], record.get("state") == "done"
                 yield LookedRun(
-                    summary.comparison.task,
+                    summary.comparison.title,
                     arm.label,
                     arm.group,
                     seed,
