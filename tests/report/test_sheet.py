@@ -44,6 +44,7 @@ def test_every_question_has_a_file_with_all_its_figures(tmp_path: Path) -> None:
         assert texts[0] == block.question
         for label, _ in block.legend:
             assert label in texts
+        assert not any("seed" in classes(element) for element in root.iter())  # seen only where one can point
         placed = [element for element in root if "scale(" in element.get("transform", "")]
         assert len(placed) == len(block.figures)
 

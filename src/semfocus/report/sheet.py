@@ -19,6 +19,8 @@ _LONGEST_LABEL = 40
 _DRAWING = re.compile(
     r'<svg viewBox="0 0 ([\d.]+) ([\d.]+)" role="img" class="([^"]*)"[^>]*>(.*)</svg>', re.DOTALL
 )
+#: what a page shows only while it is pointed at
+_ON_TOUCH = re.compile(r'<path class="seed"[^>]*>(?:<title>[^<]*</title>)?</path>')
 
 
 def sheet(
@@ -88,4 +90,5 @@ def _scaled(figure: Markup, width: float) -> _Scaled:
     if found is None:
         raise ValueError("a sheet is made of drawings of report/svg.py, which begin with their size")
     scale = width / float(found[1])
-    return _Scaled(Markup(found[4]), found[3], scale, float(found[2]) * scale)
+    inside = _ON_TOUCH.sub("", found[4])
+    return _Scaled(Markup(inside), found[3], scale, float(found[2]) * scale)
