@@ -402,7 +402,7 @@ def test_dry_run_counts_a_damaged_record_as_ended() -> None:
 BAD = {
     "nothing": ([], "say which recipe"),
     "recipe": (["quik"], "did you mean 'quick'"),
-    "file": (["nothing.py"], "cannot read the recipe file nothing.py"),
+    "file": (["nothing.py"], "cannot read the study file nothing.py"),
     "key": (["quick", "-s", "model.num_block=3"], "did you mean 'num_blocks'"),
     "setting": (["quick", "-s", "seed"], "a setting is written KEY=VALUE"),
     "task key": (["quick", "-s", "task=parity"], "chosen with --tasks"),
