@@ -102,3 +102,9 @@ def test_rates_and_iterations_are_inverse() -> None:
         sgd_rate(1, 1, 1, 0)
     with pytest.raises(ValueError, match="eps must be greater than 0"):
         sgd_iterations(1, 1, 1, 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sum_that_overflows_is_infinite_without_a_warning() -> None:
+    """Single steps that add 1e308 each: their sum is more than any loss, and no word of numpy's reaches a report."""
+    assert stability_schedule([1e300] * 4, 1e4, 1e4, 0.0, 2, M=3.0) == (3.0, 4)

@@ -78,6 +78,6 @@ def _after(sizes: Floats, once: float, growth: float) -> Floats:
     grown = np.log1p(product(growth, sizes))
     later = np.concatenate([np.cumsum(grown[::-1])[::-1][1:], [0.0]]) if len(sizes) else sizes
     terms = log_product(once, log(sizes), later) if len(sizes) else sizes
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # infinite: more than any loss
         added = np.exp(np.asarray(terms))
-    return np.concatenate([np.cumsum(added[::-1])[::-1], [0.0]])
+        return np.concatenate([np.cumsum(added[::-1])[::-1], [0.0]])
