@@ -10,11 +10,15 @@ _AS_GOOD_AS_ONE = 1e-6
 
 
 def number(value: float, rounding: str = ROUND_HALF_UP) -> str:
-    """Two or three digits that matter, halves upwards; 1.03 is not 1, and neither is 1.004.
+    """Two or three digits that matter, halves upwards; 1.03 is not 1, neither is 1.004, and 0.0004 is not 0.
 
     >>> number(5.714), number(0.4567), number(1.03), number(58.0), number(1234.5), number(1.004), number(2.25)
     ('5.7', '0.46', '1.03', '58', '1235', '1.004', '2.3')
+    >>> number(0.0004), at_least(0.0004)
+    ('0.0004', '0.00')
     """
+    if 0 < value < 0.01 and rounding == ROUND_HALF_UP:
+        return f"{value:.1g}"
     if value >= 100 or value == int(value):
         return _rounded(value, 0, rounding)
     if value >= 2:
