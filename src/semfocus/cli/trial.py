@@ -56,9 +56,7 @@ def trial(
     ] = None,
     continued: Annotated[
         bool,
-        typer.Option(
-            "--continue/--from-scratch", help="Start from the weights in the directory, or from new ones."
-        ),
+        typer.Option("--continue", help="Start from the weights in the directory (otherwise from new ones)."),
     ] = False,
     tune: Annotated[
         bool,
