@@ -96,6 +96,14 @@ def test_maps_alone_are_a_file_with_a_row_for_each_task(tmp_path: Path) -> None:
     assert [each.get("class") for each in root][-1] == "legend-bar"
 
 
+def test_the_epoch_of_a_map_stands_below_its_name(tmp_path: Path) -> None:
+    found = [made_up(epoch=3), made_up(epoch=40, train_accuracy=0.5)]
+    text = write_landscape_maps(found, tmp_path / "maps.svg").read_text()
+    assert text.count(">full</text>") == 4
+    assert ">epoch 3</text>" in text
+    assert ">epoch 40, training accuracy 50 %</text>" in text
+
+
 def test_maps_without_a_grid_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--pairs must be at least 1"):
         write_landscape_maps([replace(made_up(), grids=[])], tmp_path / "maps.svg")

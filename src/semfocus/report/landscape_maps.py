@@ -49,7 +49,7 @@ def maps_by_pair(
         (
             pair,
             [
-                landscape_map(shortened(name, 38), _below(each), grid, ramp)
+                landscape_map(_title(each, name), _below(each), grid, ramp)
                 for each, name in zip(landscapes, names, strict=True)
                 for grid in each.grids
                 if grid.pair == pair
@@ -102,6 +102,12 @@ def shared_ramp(landscapes: Sequence["Landscape"]) -> ColourRamp:
     )
 
 
+def _title(landscape: "Landscape", name: str) -> str:
+    return shortened(name.removesuffix(f", epoch {landscape.epoch}"), 38)
+
+
 def _below(landscape: "Landscape") -> str:
     accuracy = landscape.train_accuracy
-    return "" if accuracy is None else f"training accuracy {percent(accuracy)}"
+    return f"epoch {landscape.epoch}" + (
+        "" if accuracy is None else f", training accuracy {percent(accuracy)}"
+    )
