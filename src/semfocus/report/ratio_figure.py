@@ -1,5 +1,6 @@
 """Ratios of steps against full attention: a row for each arm with its interval, and a dot for each seed."""
 
+import math
 from collections.abc import Mapping
 
 from markupsafe import Markup
@@ -15,6 +16,8 @@ from semfocus.trial.wording import interval
 
 WIDTH, ROW, TOP, BOTTOM = 780.0, 40.0, 30.0, 34.0
 _LEFT, _RIGHT = 200.0, 150.0
+#: of two numbers below the axis
+_APART = 30.0
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
 
 
@@ -26,7 +29,7 @@ def ratio_figure(verdicts: Mapping[str, Verdict], inks: Mapping[str, Ink]) -> Ma
         WIDTH, height, "steps to the same loss, as a share of those of full attention", "forest"
     )
     foot = height - BOTTOM
-    for value in (each for each in _TICKS if axis.low <= each <= axis.high):
+    for value in _ticks(axis):
         x = axis(value)
         drawing.add("line", css_class="one" if value == 1 else "grid", x1=x, x2=x, y1=TOP - 8, y2=foot)
         drawing.add("text", tick_text(value), css_class="tick", x=x, y=foot + 15, text_anchor="middle")
@@ -68,3 +71,13 @@ def _axis(verdicts: list[Verdict]) -> Logarithmic:
         values += [each for each in (verdict.steps.low, verdict.steps.high) if each is not None]
     low, high = min(*values, 0.8), max(*values, 1.25)
     return Logarithmic(low / 1.08, high * 1.08, _LEFT, WIDTH - _RIGHT)
+
+
+def _ticks(axis: Logarithmic) -> list[float]:
+    """From 1 outwards, those whose numbers do not touch."""
+    found: list[float] = []
+    for value in sorted(_TICKS, key=lambda each: abs(math.log(each))):
+        inside = axis.low <= value <= axis.high
+        if inside and all(abs(axis(value) - axis(other)) >= _APART for other in found):
+            found.append(value)
+    return sorted(found)
