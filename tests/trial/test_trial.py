@@ -205,6 +205,21 @@ def test_what_makes_a_verdict_worth_little_comes_first():
     assert "learned nothing" in made_up([0.7, 0.8, 0.8, 0.8, 0.8], 0.693).sentences()[0]
 
 
+def test_seeds_that_learned_are_counted_where_arms_differ_in_them():
+    """A ratio of steps to the lowest common loss does not see that one arm learned and the other did not."""
+    stuck, learned = [0.9, 0.7, 0.69, 0.69, 0.69], [0.9, 0.7, 0.5, 0.2, 0.1]
+    both = made_up(learned, 0.693)
+    full, other = both.arms
+    some = {0: made_up(stuck, 0.693).records[full][0], 1: both.records[full][1]}
+    result = replace(both, records={full: some, other: both.records[other]})
+    (said,) = [each for each in result.sentences() if "well below a guess" in each]
+    assert said.startswith(
+        "Of 2 seeds, so many got well below a guess (a loss of 0.693): full attention 1, top_k(3) 2."
+    )
+    assert "well below" not in " ".join(both.sentences())
+    assert "well below" not in " ".join(replace(result, guess_loss=None).sentences())
+
+
 def test_the_final_loss_is_the_last_and_the_lowest_is_said_where_it_rose():
     result = made_up([4.0, 1.0, 1.0, 1.0, 3.0], None)
     assert result.final_loss(FULL) == 3.0

@@ -13,9 +13,11 @@ from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.settings import TrialSettings
 from semfocus.trial.strictness import can_show
 from semfocus.trial.verdict import Verdict, judge
-from semfocus.trial.wording import sentence, time_sentence, too_few
+from semfocus.trial.wording import learned_sentence, sentence, time_sentence, too_few
 
 Record = dict[str, Any]
+#: of the loss of a guess: a run that got below this has learned something
+_WELL_BELOW = 0.95
 
 
 def curve_of(record: Record) -> Curve:
@@ -149,12 +151,28 @@ class TrialResult:
                 found.append(
                     f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
                 )
+        found += self._learned()
         full = [curve for curve in self.curves[FULL].values() if not curve.diverged]
         if 2 * sum(curve.is_falling for curve in full) > len(full):
             found.append(
                 f"The loss of full attention still fell when the runs ended: this is about the first {self.settings.steps} steps."
             )
         return found
+
+    def _learned(self) -> list[str]:
+        """How many seeds got anywhere, if arms differ in that."""
+        guess = self.guess_loss
+        if guess is None:
+            return []
+        learned = {
+            name_of(arm): sum(curve.final < _WELL_BELOW * guess for curve in self.curves[arm].values())
+            for arm in self.arms
+        }
+        return (
+            [learned_sentence(guess, learned, len(self.curves[FULL]))]
+            if len(set(learned.values())) > 1
+            else []
+        )
 
     def _warnings(self) -> list[str]:
         """What makes any verdict worth little, before it."""

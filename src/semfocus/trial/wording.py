@@ -1,7 +1,7 @@
 """A verdict in words."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from semfocus.counts import count_of
@@ -109,6 +109,15 @@ def _others(num: int) -> str:
 def _missed(verdict: Verdict) -> str:
     missed = verdict.num_seeds - verdict.num_reached
     return f"it missed {verdict.reference}'s {_final(verdict)} loss in {missed} of them"
+
+
+def learned_sentence(guess: float, learned: Mapping[str, int], num_seeds: int) -> str:
+    """How many seeds of each arm learned, where that differs: a share of steps hardly shows it."""
+    counted = ", ".join(f"{name} {num}" for name, num in learned.items())
+    return (
+        f"Of {count_of(num_seeds, 'seed')}, so many got well below a guess (a loss of {guess:.3g}): {counted}. "
+        "Ratios of steps hardly show that: they end at the lowest loss that both runs of a seed reached."
+    )
 
 
 def _final(verdict: Verdict) -> str:
