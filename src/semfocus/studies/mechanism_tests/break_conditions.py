@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from semfocus.counts import count_of
 from semfocus.studies.mechanism_tests.dispersion_table import kept_of
 from semfocus.studies.mechanism_tests.looked import LookedTask
 from semfocus.studies.mechanism_tests.ratio_against_speedup import QUANTILE, dispersion_ratios
@@ -113,7 +114,7 @@ def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
         value for run in full.values() if (value := run.value("focus_chance", "end", "mean")) is not None
     ]
     decide = (
-        f"; about {chance[0] * next(iter(full.values())).length:.0f} tokens decide the label"
+        f"; the label needs about {count_of(round(chance[0] * next(iter(full.values())).length), 'token')}"
         if chance
         else ""
     )
