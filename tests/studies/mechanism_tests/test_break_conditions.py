@@ -67,7 +67,7 @@ def test_two_seeds_decide_nothing_here_nor_in_claims() -> None:
 
 def test_the_numbers_tell_how_many_tokens_decide_and_nothing_is_said_without_them() -> None:
     conditions = break_conditions(planted([0.4] * 2, [1.0] * 2, [1.0] * 2, [1.0] * 2))
-    assert "about 10 tokens decide" in conditions[1].tasks[0].numbers
+    assert "the label needs about 10 tokens" in conditions[1].tasks[0].numbers
     without = tasks_of([record("parity", "full", 1, 10, [row("dispersion", 10.0)])])
     assert [condition.tasks for condition in break_conditions(without)] == [[], [], []]
 
