@@ -57,6 +57,10 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
         (["--epoch", "first"], "epoch must be a number, last, best"),
         (["--executor", "cluster"], "executor must be serial, pool or ray"),
         (["--page", "x.png"], "--page must end in .html or .svg, got 'x.png'"),
+        (
+            ["--page", "x.svg", "--pairs", "0", "--hessian", "1"],
+            "maps need a grid: --pairs must be at least 1",
+        ),
         (["--pairs", "0"], "pairs must be at least 1 without a Hessian"),
     ],
 )
@@ -86,3 +90,9 @@ def test_ctrl_c_says_that_the_same_command_continues(store: Store, two_runs: lis
     _, errors = process.communicate(timeout=90)
     assert process.returncode == 130
     assert errors.endswith("error: interrupted; the same command continues\n")
+
+
+def test_a_page_of_maps_alone(store: Store, two_runs: list[str], tmp_path: Path) -> None:
+    code, _, errors = landscape(store, *two_runs, *SMALL, "--page", str(tmp_path / "new" / "maps.SVG"))
+    assert code == 0, errors
+    assert (tmp_path / "new" / "maps.SVG").read_text().count('class="panel map"') == 2

@@ -79,6 +79,9 @@ def landscape(
     from semfocus.studies.landscape.survey import survey
 
     checked_page(page, ".svg")
+    only_maps = page is not None and page.suffix.lower() == ".svg"
+    if only_maps and not pairs:
+        raise ValueError("maps need a grid: --pairs must be at least 1 for a page of maps alone")
     options = LandscapeOptions(points, radius, pairs, scaling, data, samples, epoch, hessian)
     found = [open_store(store).find(name) for name in dict.fromkeys(runs)]
     if len({run.name for run in found}) < len(found):
@@ -97,7 +100,7 @@ def landscape(
         )
     results = [read_landscape(each) for each in planned]
     written = []
-    if page is not None and page.suffix.lower() == ".svg":
+    if page is not None and only_maps:
         from semfocus.report.landscape_maps import write_landscape_maps
 
         written.append(write_landscape_maps(results, page))
