@@ -3,10 +3,12 @@
 import pytest
 
 from semfocus.mechanisms.kernels.library import load_library
-from semfocus.runs import result_digest
+from semfocus.runs import open_store, result_digest
 from semfocus.runs.checkpoints import load_newest
 from semfocus.runs.directory import DamagedRun
+from semfocus.runs.journal import append, read_journal
 from semfocus.training import Observer, run
+from semfocus.training.device import same_numerics
 
 
 class StopAfter(Observer):
@@ -27,8 +29,6 @@ def interrupted(spec, store, epoch: int) -> None:
 def test_a_journal_that_lost_epochs_is_noticed_and_training_starts_again(
     tmp_path, tiny_spec, lines_kept
 ) -> None:
-    from semfocus.runs import open_store
-
     spec = tiny_spec(training={"epochs": 6})
     whole = run(spec, open_store(tmp_path / "whole"))
     store = open_store(tmp_path / "parts")
@@ -73,3 +73,33 @@ def test_a_damaged_record_is_named_and_does_not_hide_other_runs(store, tiny_spec
     with pytest.raises(DamagedRun, match=r"record\.json is damaged"):
         run(spec, store)
     assert sorted(record["state"] for record in store.records()) == ["corrupt", "done"]
+
+
+def test_a_run_that_version_0_1_began_continues_with_the_same_digest(tmp_path, tiny_spec) -> None:
+    """Its journal has no gradient norms and names no kernel version: the columns are null there, the numerics the same."""
+    spec = tiny_spec(training={"epochs": 4})
+    whole = run(spec, open_store(tmp_path / "whole"))
+    store = open_store(tmp_path / "parts")
+    interrupted(spec, store, 2)
+    journal = store.directory(spec).path / "journal.jsonl"
+    events = read_journal(journal)
+    journal.unlink()
+    for event in events:
+        event.pop("gradient_norm", None)
+        event.pop("clipped_share", None)
+        event.get("numerics", {}).pop("kernel_version", None)
+        append(journal, event)
+    record = run(spec, store)
+    assert record["curve"]["gradient_norm"][:3] == [None, None, None]
+    assert record["curve"]["gradient_norm"][3:] == whole["curve"]["gradient_norm"][3:]
+    assert result_digest(record) == result_digest(whole)
+    unchanged = whole["environment"]["numerics"]["kernel_version"] in (None, 1)
+    assert bool(record["problems"]) != unchanged
+
+
+def test_kernels_of_another_version_are_other_numerics() -> None:
+    old = {"torch": "2.13.0", "kernels": "avx2", "threads": 1}
+    assert same_numerics(old, {**old, "kernel_version": 1})
+    assert not same_numerics(old, {**old, "kernel_version": 2})
+    without = {**old, "kernels": "none"}
+    assert same_numerics(without, {**without, "kernel_version": None})

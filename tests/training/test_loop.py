@@ -8,6 +8,7 @@ from semfocus.runs.record import summarise
 from semfocus.tasks import Samples
 from semfocus.training import EpochResult, Observer, build_model, dataset_of, evaluate, run
 from semfocus.training.evaluation import sample_losses
+from semfocus.training.loop import batches_of
 from semfocus.training.optimiser import build_optimiser, set_learning_rate
 
 
@@ -193,3 +194,33 @@ def test_summary_counts_a_run_that_never_got_there_as_censored() -> None:
     assert (summary["last_held_out_accuracy"], summary["best_held_out_accuracy"]) == (0.6, 0.8)
     assert summary["best_epoch"] == 1
     assert summarise(rows[:2])["epochs_to_target"] is None
+
+
+def test_the_curve_says_how_large_gradients_were_and_how_often_they_were_clipped(store, tiny_spec) -> None:
+    """By hand: the norms of the steps written out, before clipping."""
+    limit = 0.2
+    spec = tiny_spec(
+        pattern="full",
+        model={"dropout": 0.0},
+        training={"epochs": 1, "learning_rate": 0.5, "clip_norm": limit},
+    )
+    curve = run(spec, store)["curve"]
+    model, data = build_model(spec), dataset_of(spec).train
+    norms = []
+    for rows in batches_of(data, spec.training, spec.seed, 1):
+        loss = torch.nn.functional.cross_entropy(model(data.tokens[rows]), data.labels[rows])
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        norm = float(sum(gradient.square().sum() for gradient in gradients).sqrt())
+        norms.append(norm)
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter -= 0.5 * min(1.0, limit / norm) * gradient
+    assert curve["gradient_norm"] == [None, pytest.approx(sum(norms) / len(norms), rel=1e-3)]
+    assert curve["clipped_share"] == [None, sum(norm > limit for norm in norms) / len(norms)]
+    assert curve["clipped_share"][1] > 0
+
+
+def test_nothing_is_clipped_without_a_limit(store, tiny_spec) -> None:
+    curve = run(tiny_spec(training={"epochs": 2, "clip_norm": None}), store)["curve"]
+    assert curve["clipped_share"] == [None, 0.0, 0.0]
+    assert all(norm > 0 for norm in curve["gradient_norm"][1:])

@@ -6,7 +6,7 @@ from semfocus.mechanisms.functional import attention
 from semfocus.mechanisms.global_tokens import WithGlobals
 from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic, Random
 from semfocus.mechanisms.input_dependent import BottomK, TopK
-from semfocus.mechanisms.kernels.library import kernels_in_use
+from semfocus.mechanisms.kernels.library import kernel_version, kernels_in_use
 from semfocus.mechanisms.pattern import Pattern, PatternByRows, QueryRows, keep_largest, query_positions
 from semfocus.mechanisms.points import AttachedPoint, AttentionPoint
 from semfocus.mechanisms.top_p import TopP
@@ -34,6 +34,7 @@ __all__ = [
     "attention",
     "capture",
     "keep_largest",
+    "kernel_version",
     "kernels_in_use",
     "parse_pattern",
     "query_positions",

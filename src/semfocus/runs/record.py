@@ -15,6 +15,8 @@ TARGET_ACCURACY = 0.95
 
 Record = dict[str, Any]
 _NOT_THE_RESULT = ("environment", "attempts", "problems", "run", "probes")
+#: columns of a curve that came after version 0.1.0: left out, so that a digest means the same in every version
+_LATER_COLUMNS = ("gradient_norm", "clipped_share")
 #: events that a run goes through without changing its state
 _ON_THE_WAY = ("epoch", "probe")
 
@@ -106,13 +108,17 @@ def read_record(directory: RunDirectory) -> Record:
 
 
 def as_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Rows of one shape as lists by name."""
-    return {key: [row[key] for row in rows] for key in (rows[0] if rows else {})}
+    """Rows as lists by name; None where a row lacks a column, as in a run that an older version began."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def result_digest(record: Record) -> str:
     """One number for the result alone: equal for the same run on any machine of one numerics class."""
     result = {key: value for key, value in record.items() if key not in _NOT_THE_RESULT}
+    if isinstance(result.get("curve"), dict):
+        curve = result["curve"]
+        result["curve"] = {key: values for key, values in curve.items() if key not in _LATER_COLUMNS}
     return hashlib.sha256(json.dumps(_without_times(result), sort_keys=True).encode()).hexdigest()[:20]
 
 

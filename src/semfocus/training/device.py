@@ -1,14 +1,14 @@
 """Which device computes, with how many threads, and the numerics class that follows."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import torch
 
-from semfocus.mechanisms import kernels_in_use
+from semfocus.mechanisms import kernel_version, kernels_in_use
 
 
 def resolve_device(name: str) -> torch.device:
@@ -43,9 +43,20 @@ def numerics_class(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "kernels": kernels_in_use() or "none",
+        "kernel_version": kernel_version(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
+
+
+def same_numerics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two numerics classes are one. Version 0.1.0 named no kernel version: its kernels are version 1."""
+    return _with_version(one) == _with_version(other)
+
+
+def _with_version(numerics: Mapping[str, Any]) -> dict[str, Any]:
+    first = None if numerics.get("kernels") == "none" else 1
+    return {"kernel_version": first, **numerics}
 
 
 @lru_cache(maxsize=1)

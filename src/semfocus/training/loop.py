@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 import torch
@@ -39,7 +40,7 @@ def train(
     keep_freed_memory()
     for epoch in range(first_epoch, settings.epochs + 1):
         started = perf_counter()
-        rate = train_epoch(model, optimiser, data, settings, seed, epoch, observers)
+        steps = train_epoch(model, optimiser, data, settings, seed, epoch, observers)
         trained = perf_counter()
         train_set = evaluate(model, data.train, seed, epoch)
         held_out = evaluate(model, data.held_out, seed, epoch)
@@ -47,13 +48,15 @@ def train(
             raise Diverged(f"the loss after epoch {epoch} is not finite")
         result = EpochResult(
             epoch=epoch,
-            learning_rate=rate,
+            learning_rate=steps.learning_rate,
             train_loss=train_set.loss,
             train_accuracy=train_set.accuracy,
             held_out_loss=held_out.loss,
             held_out_accuracy=held_out.accuracy,
             train_seconds=trained - started,
             evaluation_seconds=perf_counter() - trained,
+            gradient_norm=steps.gradient_norm,
+            clipped_share=steps.clipped_share,
         )
         for observer in observers:
             observer.epoch_ended(result)
@@ -66,6 +69,15 @@ def reached_stop(settings: TrainingSettings, train_accuracy: float) -> bool:
     return settings.stop_at is not None and train_accuracy >= settings.stop_at
 
 
+@dataclass(frozen=True)
+class Steps:
+    """What the steps of one epoch had in common; norms are those before clipping, None in epoch 0."""
+
+    learning_rate: float
+    gradient_norm: float | None = None  # mean over the steps
+    clipped_share: float | None = None  # of the steps whose gradient was scaled down
+
+
 def train_epoch(
     model: Classifier,
     optimiser: torch.optim.Optimizer,
@@ -74,23 +86,27 @@ def train_epoch(
     seed: int,
     epoch: int,
     observers: Sequence[Observer] = (),
-) -> float:
-    """From the state after the epoch before to that after this one; its learning rate. In epoch 0 nothing is trained."""
+) -> Steps:
+    """From the state after the epoch before to that after this one. In epoch 0 nothing is trained."""
     rate = set_learning_rate(optimiser, settings, epoch)
     if epoch == 0:
-        return rate
+        return Steps(rate)
     model.train()
     padding = padding_of(data.train)
     batches = batches_of(data.train, settings, seed, epoch)
+    norms = []
     for index, rows in enumerate(batches):
         noise = noise_of(seed, epoch, index, len(batches))
         try:
-            training_step(model, optimiser, data.train, padding, rows, settings.clip_norm, noise)
+            norm = training_step(model, optimiser, data.train, padding, rows, settings.clip_norm, noise)
         except Diverged as error:
             raise Diverged(f"{error} in epoch {epoch}, batch {index + 1}") from None
+        norms.append(float(norm))
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
-    return rate
+    limit = math.inf if settings.clip_norm is None else settings.clip_norm
+    clipped = sum(norm > limit for norm in norms)
+    return Steps(rate, sum(norms) / len(norms), clipped / len(norms))
 
 
 def batches_of(samples: Samples, settings: TrainingSettings, seed: int, epoch: int) -> tuple[Tensor, ...]:

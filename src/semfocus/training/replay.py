@@ -15,7 +15,7 @@ from semfocus.runs.checkpoints import (
 )
 from semfocus.runs.record import Record, read_record
 from semfocus.tasks import Dataset
-from semfocus.training.device import limited_threads, numerics_class, resolve_device
+from semfocus.training.device import limited_threads, numerics_class, resolve_device, same_numerics
 from semfocus.training.evaluation import evaluate
 from semfocus.training.loop import train_epoch
 from semfocus.training.optimiser import build_optimiser, optimiser_tensors, restore_optimiser
@@ -149,7 +149,7 @@ def replayed(
     at = -1 if start is None else start.epoch
     with limited_threads(int(numerics.get("threads", 1))):
         here = numerics_class(chosen)
-        if numerics and here != numerics:
+        if numerics and not same_numerics(here, numerics):
             problems.append(f"trained again under other numerics: {numerics} recorded, {here} here")
         for stop in stops:
             for epoch in range(at + 1, stop + 1):

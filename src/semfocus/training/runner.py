@@ -12,7 +12,7 @@ from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
 from semfocus.runs.directory import epoch_rows, probe_rows_of
 from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
-from semfocus.training.device import limited_threads, resolve_device
+from semfocus.training.device import limited_threads, resolve_device, same_numerics
 from semfocus.training.environment import describe_environment
 from semfocus.training.loop import Diverged, reached_stop, train
 from semfocus.training.observers import Attempt, Observer
@@ -86,7 +86,7 @@ def _attempt(
         restore_optimiser(optimiser, checkpoint.groups.get("optimiser", {}))
         resumed_after = checkpoint.epoch
         earlier = [event["numerics"] for event in events if event["event"] == "attempt"]
-        if earlier and earlier[-1] != environment["numerics"]:
+        if earlier and not same_numerics(earlier[-1], environment["numerics"]):
             problems.append(f"continued under other numerics: {earlier[-1]}, then {environment['numerics']}")
     # Left in place, later generations would count as the newest, and the new ones be removed as soon as written.
     for kind in ("last", "best"):

@@ -78,6 +78,8 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))
+        if not hasattr(library, "semfocus_kernel_version"):
+            raise ImportError(f"{path} was compiled from other sources; install the package again")
         self._forward, self._backward = library.semfocus_forward, library.semfocus_backward
         for function in (self._forward, self._backward):
             function.argtypes = [ctypes.POINTER(Problem), ctypes.c_int32, ctypes.c_int32]
@@ -95,6 +97,7 @@ class Library:
         if library.semfocus_struct_sizes() != _STRUCT_SIZES:
             raise ImportError(f"{path} was compiled from other sources; install the package again")
         self.path = path
+        self.version = int(library.semfocus_kernel_version())
         self.best = INSTRUCTION_SETS[library.semfocus_instruction_set()]
         self.instruction_set = _wanted_instruction_set(self.best)
 
@@ -186,3 +189,9 @@ def kernels_in_use() -> str | None:
     """The instruction set of the compiled kernels, or None where there are none."""
     library = load_library()
     return None if library is None else library.instruction_set
+
+
+def kernel_version() -> int | None:
+    """The version of the compiled kernels, or None where there are none: it changes when bits of results may."""
+    library = load_library()
+    return None if library is None else library.version
