@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test slow bench sanitize lint format lock clean
+.PHONY: install study learn test quicktest portable slow bench sanitize lint format lock clean
 
 install: $(INSTALLED)
 
@@ -27,6 +27,9 @@ lint: install
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+portable: install ## the tests as other machines would see them, in the background (half an hour; again: how far it is)
+	$(BIN)/python tests/portable.py
 
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow

@@ -1,5 +1,6 @@
 """Shared fixtures: tiny specs that train in a fraction of a second."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,20 @@ import pytest
 import torch
 
 from semfocus.runs import RunSpec, Store, open_store
+from semfocus.studies import run_study
+from semfocus.training import run
+
+#: threads per run, unless a test asks for a number: see portable.py
+THREADS = int(os.environ.get("SEMFOCUS_TEST_THREADS", "1"))
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
+def _threads() -> None:
     """Tests run side by side; a thread each keeps them from slowing one another."""
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
+    for function in (run, run_study):
+        assert function.__kwdefaults__ is not None
+        function.__kwdefaults__["threads"] = THREADS
 
 
 @pytest.fixture

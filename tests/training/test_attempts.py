@@ -44,7 +44,7 @@ def test_a_journal_that_lost_epochs_is_noticed_and_training_starts_again(
 def test_other_numerics_in_the_middle_of_a_run_are_recorded(store, tiny_spec) -> None:
     spec = tiny_spec()
     interrupted(spec, store, 1)
-    record = run(spec, store, threads=2)
+    record = run(spec, store, threads=3)
     assert "continued under other numerics" in record["problems"][0]
     library = load_library()
     kernels = "none" if library is None else library.instruction_set
