@@ -28,6 +28,10 @@ lint: install
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+quicktest: install ## the linter, a core of the tests, and those that your changes touch (about a minute)
+	$(BIN)/ruff check
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $$($(BIN)/python tests/quick.py)
+
 portable: install ## the tests as other machines would see them, in the background (half an hour; again: how far it is)
 	$(BIN)/python tests/portable.py
 

@@ -1,0 +1,112 @@
+"""The tests to run while you edit: `make quicktest`.
+
+Those whose own imports name a changed module, changed test files, and a small core that is always run. Changed means: not
+on the main branch. `make test` runs everything.
+
+    python tests/quick.py            # the paths, for pytest
+    python tests/quick.py --core     # only the core
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+#: what breaks first when something basic breaks; under a minute on two cores
+CORE = (
+    "tests/test_layers.py",
+    "tests/test_imports.py",
+    "tests/mechanisms/test_reference.py",
+    "tests/mechanisms/test_pattern.py",
+    "tests/mechanisms/kernels/test_equality.py",
+    "tests/model/test_classifier.py",
+    "tests/training/test_loop.py",
+    "tests/runs",
+    "tests/tasks/test_every_task.py",
+)
+#: more than so many files of tests, and `make test` is the better choice
+MOST = 25
+
+
+def changed_files() -> set[Path]:
+    """What differs from the main branch (or from the last commit, on it), new files included."""
+    branches = _git("branch", "--format=%(refname:short)")
+    base = _git("merge-base", "HEAD", "main")[0] if "main" in branches else "HEAD"
+    names = _git("diff", "--name-only", base) + _git("ls-files", "--others", "--exclude-standard")
+    return {ROOT / name for name in names}
+
+
+def _git(*words: str) -> list[str]:
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
+def module_of(path: Path) -> str:
+    """`semfocus.runs.store` for its file."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def exports(package: str) -> dict[str, str]:
+    """Where the names of a package come from: its imports, and the table of those it loads when asked."""
+    path = SOURCE.joinpath(*package.split(".")) / "__init__.py"
+    found: dict[str, str] = {}
+    if not path.exists():
+        return found
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {alias.asname or alias.name: node.module for alias in node.names}
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
+                    found[str(key.value)] = str(value.value)
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of ours that a file names in its imports, looked up behind packages."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                found |= {node.module, f"{node.module}.{alias.name}"}
+                origin = exports(node.module).get(alias.name)
+                while origin is not None and origin not in found:
+                    found.add(origin)
+                    origin = exports(origin).get(alias.name)
+    return found
+
+
+def touched_tests(changed: set[Path]) -> Iterator[Path]:
+    """Changed tests, and tests that import a changed module or a changed helper of tests."""
+    python = {path for path in changed if path.suffix == ".py"}
+    modules = {module_of(path) for path in python if path.is_relative_to(SOURCE)}
+    helpers = {path.stem for path in python if path.is_relative_to(ROOT / "tests")}
+    if any(path.is_relative_to(SOURCE) and path.suffix in (".cpp", ".h", ".inc") for path in changed):
+        modules.add("semfocus.mechanisms.kernels.library")
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        names = imported(path)
+        if path in changed or names & modules or {name.split(".")[-1] for name in names} & helpers:
+            yield path
+
+
+def chosen() -> list[str]:
+    """Paths for pytest, relative to the project."""
+    touched = [str(path.relative_to(ROOT)) for path in touched_tests(changed_files())]
+    if len(touched) > MOST:
+        print(f"{len(touched)} files of tests are touched: `make test` runs them all", file=sys.stderr)
+        touched = []
+    core = [path for path in CORE if (ROOT / path).exists()]
+    return [*core, *(path for path in touched if not any(path.startswith(each) for each in core))]
+
+
+if __name__ == "__main__":
+    print("\n".join(CORE if "--core" in sys.argv[1:] else chosen()))
