@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import torch
 
@@ -14,6 +15,10 @@ from semfocus.training import run
 
 #: threads per run, unless a test asks for a number: see portable.py
 THREADS = int(os.environ.get("SEMFOCUS_TEST_THREADS", "1"))
+
+# The same examples on every machine, and none of them timed; other ones: pytest --hypothesis-profile default
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")
