@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import torch
 
@@ -14,6 +15,17 @@ from semfocus.training import run
 
 #: threads per run, unless a test asks for a number: see portable.py
 THREADS = int(os.environ.get("SEMFOCUS_TEST_THREADS", "1"))
+
+# Of whoever runs the tests: the terminal, how Typer and Rich should write to it, the store, the cluster.
+for _name in (
+    *("COLUMNS", "LINES", "TERMINAL_WIDTH", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS"),
+    *("TTY_COMPATIBLE", "TTY_INTERACTIVE", "SEMFOCUS_STORE", "RAY_ADDRESS"),
+):
+    os.environ.pop(_name, None)
+
+# The same examples on every machine, and none of them timed; other ones: pytest --hypothesis-profile default
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,6 +8,10 @@ import pytest
 
 from semfocus.durable import sync_directory, write_durably, write_text
 
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="this system does not list the open files of a process"
+)
+
 
 def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
@@ -43,6 +47,7 @@ def test_a_failure_leaves_the_old_content_alone(
     assert names_in(tmp_path) == ["file"]
 
 
+@needs_proc
 def test_content_reaches_the_disk_before_the_name_and_the_name_before_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +71,7 @@ def test_content_reaches_the_disk_before_the_name_and_the_name_before_the_end(
     assert calls == [("fsync", "new"), ("replace", "file"), ("fsync", "directory")]
 
 
+@needs_proc
 def test_syncing_a_directory_leaves_no_descriptor_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     sync_directory(tmp_path)

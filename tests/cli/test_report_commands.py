@@ -1,6 +1,7 @@
 """report, export and claims on the command line."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,17 @@ def test_nothing_is_said_when_nobody_reads_any_more(filled: Path) -> None:
     assert process.stderr.read() == ""
     assert process.wait(timeout=120) == 1
     process.stderr.close()
+
+
+def test_where_text_is_not_unicode_pages_are_and_commands_print(filled: Path) -> None:
+    """In a locale whose encoding is ASCII, which has none of the characters of our pages and help texts."""
+    locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    for words in (["report", "--store", str(filled)], ["bounds", "--help"]):
+        command = [sys.executable, "-m", "semfocus", *words]
+        done = subprocess.run(command, env=os.environ | locale, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stdout.isascii()
+    assert "\N{MULTIPLICATION SIGN}" in (filled / "report.html").read_text(encoding="utf-8")
 
 
 def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -20,6 +21,13 @@ from semfocus.mechanisms import (
     WithGlobals,
     attention,
 )
+from semfocus.mechanisms.kernels.library import has_kernels
+
+needs_kernels = pytest.mark.skipif(
+    not has_kernels(), reason="no compiled kernels here: no C++ compiler, or SEMFOCUS_KERNELS=none"
+)
+#: for parametrize
+NATIVE = pytest.param("native", marks=needs_kernels)
 
 few_examples = settings(deadline=None, max_examples=40)
 

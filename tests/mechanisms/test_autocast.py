@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from semfocus import TopK, TopP, attention
+from tests.mechanisms.cases import NATIVE
 
 
 def inputs():
@@ -11,7 +12,7 @@ def inputs():
     return [torch.randn(2, 2, 12, 8, generator=generator) for _ in range(3)]
 
 
-@pytest.mark.parametrize("implementation", ["native", "torch", "reference"])
+@pytest.mark.parametrize("implementation", [NATIVE, "torch", "reference"])
 def test_scores_are_not_rounded_by_autocast(implementation):
     query, key, value = inputs()
     expected = attention(query, key, value, TopK(3), implementation=implementation)

@@ -6,6 +6,7 @@ from torch.autograd import forward_ad
 
 from semfocus import Full, TopK, attention
 from semfocus.model import Classifier, ModelConfig
+from tests.mechanisms.cases import NATIVE
 
 
 def inputs():
@@ -61,7 +62,7 @@ def test_a_model_can_be_differentiated_by_torch_func():
         assert torch.allclose(gradients[name], parameter.grad, atol=1e-5), name
 
 
-@pytest.mark.parametrize("implementation", ["native", "torch"])
+@pytest.mark.parametrize("implementation", [NATIVE, "torch"])
 def test_an_implementation_asked_for_says_why_not(implementation):
     query, key, value = inputs()
     with pytest.raises(ValueError, match="PyTorch's own operations"):

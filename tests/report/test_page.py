@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -150,9 +149,7 @@ def test_a_large_study_makes_a_light_page(seeds: int, epochs: int, most: int, tm
     """Eight tasks and seven arms; with ten seeds of 1000 epochs 2.4 MB in 6 s."""
     records = study(tasks=8, seeds=seeds, epochs=epochs)
     assert len(records) == 56 * seeds
-    started = time.process_time()
     path = write_report(records, tmp_path / "report.html")
-    assert time.process_time() - started < 30
     assert path.stat().st_size < most
     lines = re.findall(r'<path class="(?:median|seed)" d="([^"]*)"', path.read_text())
     assert len(lines) > 2 * len(records)

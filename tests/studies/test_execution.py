@@ -2,7 +2,6 @@
 
 import errno
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -209,7 +208,6 @@ def test_a_run_that_another_process_holds_is_waited_for(tmp_path: Path) -> None:
     directory.create(specs[0].model_dump(mode="json"))
     held = directory.owned()
     held.__enter__()
-    started = time.monotonic()
 
     class LetGo(Listener):
         def run_ended(self, spec, record) -> None:
@@ -221,7 +219,6 @@ def test_a_run_that_another_process_holds_is_waited_for(tmp_path: Path) -> None:
     records = run_study(specs, store, executor="serial", watcher=listener)
     assert [record["state"] for record in records] == ["done", "done"]
     assert listener.of(specs[0])[0] == ("started", 1), "waiting is not an attempt"
-    assert time.monotonic() - started < 10
 
 
 def test_two_processes_on_one_store_share_the_work(tmp_path: Path) -> None:

@@ -75,9 +75,7 @@ def test_a_run_that_was_trained_without_is_measured_along_its_way(store, trained
 
 
 def test_an_accuracy_that_was_never_reached_is_passed_over(store, trained) -> None:
-    looks(store, trained[:1], Probing(epochs=("reaching:1.0", "0"), samples=5))
-    curve = store.directory(trained[0]).record()["curve"]
-    assert max(curve["train_accuracy"]) < 1, "else this run is no example"
+    looks(store, trained[:1], Probing(epochs=("reaching:1.5", "0"), samples=5))  # on no machine
     assert {row["epoch"] for row in store.directory(trained[0]).probes()} == {0}
 
 

@@ -76,10 +76,13 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(text: str, tmp_path: Pa
     assert result_digest(record) == result_digest(straight)
 
 
+# A small step learns on every machine (a loss of 3.1 from 5.5), a huge one does so on none (above 30 at once):
+# between the two it is rounding that decides which epoch is the best.
+@pytest.mark.parametrize(("learning_rate", "best_epoch"), [(0.01, 3), (0.5, 0)], ids=["learns", "diverges"])
 def test_the_record_speaks_of_perplexity_and_the_best_epoch_is_that_of_the_lowest_loss(
-    text: str, tmp_path: Path
+    text: str, tmp_path: Path, learning_rate: float, best_epoch: int
 ) -> None:
-    spec = RunSpec(task=text, **TINY | {"training": {**TINY["training"], "learning_rate": 0.3, "epochs": 5}})
+    spec = RunSpec(task=text, **TINY | {"training": {**TINY["training"], "learning_rate": learning_rate}})
     store = open_store(tmp_path / "runs")
     record = run(spec, store, checkpoint_seconds=0)
     summary, losses = record["summary"], record["curve"]["held_out_loss"]
@@ -87,12 +90,13 @@ def test_the_record_speaks_of_perplexity_and_the_best_epoch_is_that_of_the_lowes
     assert summary["best_held_out_perplexity"] == math.exp(min(losses))
     best, _ = load_newest(store.directory(spec).checkpoints, "best")
     assert best is not None
-    assert best.epoch == summary["best_epoch"] == losses.index(min(losses))
+    assert best.epoch == summary["best_epoch"] == losses.index(min(losses)) == best_epoch
     assert summary["target_accuracy"] is None
     trained = load_run(store.directory(spec))
     data = dataset_of(spec)
-    assert evaluate(trained.model, data.held_out, spec.seed, 5).loss == losses[-1]
-    assert trained.on_file(Path(text.removeprefix("text:"))).loss < math.log(256)
+    assert evaluate(trained.model, data.held_out, spec.seed, 3).loss == losses[-1]
+    if learning_rate == 0.01:
+        assert trained.on_file(Path(text.removeprefix("text:"))).loss < math.log(256)
     assert trained.at_length(30, 10).loss > 0
 
 

@@ -1,5 +1,7 @@
 """The `semfocus` program and its commands. Commands import what they need when they run: help stays fast."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -60,4 +62,7 @@ def semfocus(
 
 def main() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows ? for δ or ×
+            stream.reconfigure(errors="replace")
     app()

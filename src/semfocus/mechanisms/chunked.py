@@ -17,7 +17,7 @@ from semfocus.mechanisms.reference import (
     softmax_over_kept,
     sum_of_kept,
 )
-from semfocus.mechanisms.transforms import REASON, is_transformed
+from semfocus.mechanisms.transforms import REASON, is_dispatched, is_transformed
 
 # Gathering moves memory, a product with all keys is arithmetic: measured, they cost the same at about this share.
 GATHER_ONE_OF = 16
@@ -33,6 +33,8 @@ def refuses(call: AttentionCall) -> str | None:
         return f"the pattern defines no keep_rows: {call.pattern}"
     if 0 in (*call.batch_shape, call.query.shape[-2], *call.value.shape[-2:]):
         return "an empty batch or sequence"
+    if is_dispatched(call.query, call.key, call.value) and _bound(call) is not None:
+        return "which keys are gathered depends on the data, which a trace of the operations cannot follow"
     return None
 
 

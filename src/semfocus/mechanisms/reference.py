@@ -11,6 +11,7 @@ from torch import Tensor
 
 from semfocus.mechanisms.autocast import without_autocast
 from semfocus.mechanisms.call import AttentionCall, AttentionInfo
+from semfocus.mechanisms.transforms import numbers_are_hidden
 from semfocus.randomness import drop
 
 ScoreChange = Callable[[Tensor], Tensor]
@@ -57,7 +58,7 @@ def allowed_scores(
 
 def rows_with_nan(scores: Tensor) -> Tensor | None:
     """Which rows hold a NaN score of an allowed key, as a column; None if surely none does."""
-    if torch.compiler.is_compiling() or scores.detach().sum().isnan():
+    if numbers_are_hidden(scores) or scores.detach().sum().isnan():
         return scores.isnan().any(-1, keepdim=True)
     return None
 
@@ -111,6 +112,6 @@ def _finite(tensor: Tensor) -> Tensor:
 def _surely_finite(tensor: Tensor) -> bool:
     """One cheap look: whatever is not finite shows in the sum (as does an overflow, which harms nothing).
 
-    Nothing is sure while torch.compile traces, where no branch may depend on numbers.
+    Nothing is sure of numbers that are hidden, as they are while torch.compile traces.
     """
-    return not torch.compiler.is_compiling() and bool(tensor.detach().sum().isfinite())
+    return not numbers_are_hidden(tensor) and bool(tensor.detach().sum().isfinite())

@@ -19,3 +19,8 @@ def is_dispatched(*tensors: Tensor) -> bool:
     return torch._C._len_torch_dispatch_stack() > 0 or any(
         type(tensor) not in (Tensor, torch.nn.Parameter) for tensor in tensors
     )
+
+
+def numbers_are_hidden(tensor: Tensor) -> bool:
+    """No branch may depend on the numbers of a tensor: they are traced, or may not be there at all."""
+    return torch.compiler.is_compiling() or is_dispatched(tensor)

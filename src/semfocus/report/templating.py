@@ -26,7 +26,9 @@ def environment() -> Environment:
         return value if isinstance(value, Markup) else _unbroken(visible(value))
 
     found = Environment(
-        loader=DictLoader({path.stem: path.read_text() for path in _TEMPLATES.glob("*.html")}),
+        loader=DictLoader(
+            {path.stem: path.read_text(encoding="utf-8") for path in _TEMPLATES.glob("*.html")}
+        ),
         autoescape=True,
         finalize=harmless,
         undefined=StrictUndefined,
@@ -48,9 +50,9 @@ def style_and_script(
     chosen: Iterable[Ink], script_file: str = "script.js", more_style: str | None = None
 ) -> dict[str, Any]:
     """What every page carries in itself; its policy names the digest of the script, so that no other one runs."""
-    script = (_TEMPLATES / script_file).read_text()
+    script = (_TEMPLATES / script_file).read_text(encoding="utf-8")
     styles = ["style.css"] if more_style is None else ["style.css", more_style]
-    own = "".join((_TEMPLATES / name).read_text() for name in styles)
+    own = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in styles)
     return {
         "style": Markup(own + figure_style(chosen)),
         "script": Markup(script),
@@ -60,7 +62,7 @@ def style_and_script(
 
 def figure_style(chosen: Iterable[Ink]) -> str:
     """What figures need, on a page or in a file of their own."""
-    return (_TEMPLATES / "figure.css").read_text() + stylesheet(chosen)
+    return (_TEMPLATES / "figure.css").read_text(encoding="utf-8") + stylesheet(chosen)
 
 
 def _unbroken(text: str) -> str:

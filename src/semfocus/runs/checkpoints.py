@@ -105,7 +105,7 @@ def load_latest_before(parent: Path, epoch: int, kinds: Sequence[str]) -> Checkp
 def load_checkpoint(path: Path) -> Checkpoint:
     """Verify every byte against the manifest before reading it as safetensors; nothing is ever unpickled."""
     try:
-        manifest = unseal((path / _MANIFEST).read_text())
+        manifest = unseal((path / _MANIFEST).read_text(encoding="utf-8"))
         groups = {}
         for name, digest in manifest["files"].items():
             content = (path / name).read_bytes()

@@ -168,7 +168,7 @@ class RunDirectory:
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
-            values = json.loads((self.path / name).read_text())
+            values = json.loads((self.path / name).read_text(encoding="utf-8"))
         except ValueError as error:
             raise DamagedRun(f"{self.path / name} is damaged: {error}") from None
         if not isinstance(values, dict):

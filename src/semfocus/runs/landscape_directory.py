@@ -58,7 +58,7 @@ class LandscapeDirectory:
     def about(self) -> dict[str, Any]:
         """`spec`, `run_spec`, and `facts` such as the lengths of the directions."""
         try:
-            return unseal((self.path / _ABOUT).read_text())
+            return unseal((self.path / _ABOUT).read_text(encoding="utf-8"))
         except ValueError as error:
             raise DamagedRun(f"{self.path / _ABOUT} is damaged: {error}") from None
 

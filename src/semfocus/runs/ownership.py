@@ -14,7 +14,7 @@ _YOUNG = 120.0
 def being_worked_on(directories: list[RunDirectory], locks: Path = _LOCKS) -> set[str]:
     """The names of the runs whose lock some process holds."""
     try:
-        held = _held(locks.read_text())
+        held = _held(locks.read_text(encoding="utf-8"))
     except OSError:
         return {each.name for each in directories if _age(each) < _YOUNG}
     return {each.name for each in directories if _is_held(each, held)}

@@ -48,7 +48,7 @@ def read_plans(store: Store) -> list[Plan]:
     found: dict[tuple[str, tuple[str, ...]], Plan] = {}
     for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name)):
         try:
-            plan = Plan(**json.loads(path.read_text()))
+            plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError, OSError):
             continue
         if _is_sound(plan):

@@ -137,7 +137,7 @@ def _config(transformers: Any, path: Path) -> Any:
     if not file.is_file():
         raise ValueError(f"{path} has no config.json: save a model or its config there (save_pretrained)")
     try:
-        values = json.loads(file.read_text())
+        values = json.loads(file.read_text(encoding="utf-8"))
         model_type = values.pop("model_type")
     except (ValueError, KeyError, AttributeError):
         raise ValueError(f"{file} is no Hugging Face config: a JSON object with a model_type") from None

@@ -5,6 +5,7 @@ import torch
 
 from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, attention
 from semfocus.mechanisms.kernels import native, static_mask
+from tests.mechanisms.cases import needs_kernels
 
 PATTERNS = (
     WithGlobals(Banded(5), 1),
@@ -35,6 +36,7 @@ def both(pattern, query, key, value, upstream, **options):
     return zip(*found, strict=True)
 
 
+@needs_kernels
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("lengths", [(23, 23), (9, 23), (5, 2)])
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)
@@ -45,11 +47,13 @@ def test_outputs_gradients_and_dropout_are_those_of_the_definition(pattern, leng
         assert torch.allclose(native_result, reference, rtol=0, atol=1e-12)
 
 
+@needs_kernels
 def test_causal_too():
     for native_result, reference in both(Random(3, fixed=True), *inputs(), causal=True):
         assert torch.allclose(native_result, reference, rtol=0, atol=1e-12)
 
 
+@needs_kernels
 def test_a_nan_of_an_allowed_key_that_is_not_kept_still_counts():
     query, key, value, _ = (tensor.detach() for tensor in inputs())
     key[0, 0, 0, 0] = torch.nan
@@ -59,12 +63,17 @@ def test_a_nan_of_an_allowed_key_that_is_not_kept_still_counts():
     assert torch.equal(output.isnan(), expected.isnan())
 
 
-def test_the_mask_is_made_once_and_only_for_short_sequences(monkeypatch):
+def test_the_mask_is_made_once_and_only_for_short_sequences():
     pattern = WithGlobals(Banded(5), 1)
     assert static_mask.kept_mask(pattern, 23, 23) is static_mask.kept_mask(pattern, 23, 23)
     assert static_mask.serves_as_mask(pattern, 1024, 1024)
     assert not static_mask.serves_as_mask(pattern, 1025, 1024)
     assert not static_mask.serves_as_mask(WithGlobals(TopK(5), 1), 8, 8)
+
+
+@needs_kernels
+def test_a_long_sequence_is_refused_with_the_reason(monkeypatch):
+    pattern = WithGlobals(Banded(5), 1)
     monkeypatch.setattr(static_mask, "MOST_ENTRIES", 100)
     query, key, value, _ = inputs()
     with pytest.raises(ValueError, match="at this length"):
