@@ -76,7 +76,9 @@ def main(words: Sequence[str] | None = None) -> None:
                 times = interleaved(timed, 1 if arguments.smoke else arguments.repeats)
                 for name in methods:
                     fused, separate = times[f"{name} fused"], times[f"{name} apart"]
-                    rows.append((f"{task} {length}", pattern, name, fused, separate, separate / fused, claimed))
+                    rows.append(
+                        (f"{task} {length}", pattern, name, fused, separate, separate / fused, claimed)
+                    )
     print("milliseconds")
     print_table(
         ("task, length", "pattern", "what", "fused", "apart", "apart / fused"), [row[:6] for row in rows]
