@@ -379,6 +379,19 @@ def test_a_large_negative_number_forbids(pattern):
         )
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf], ids=str)
+@pytest.mark.parametrize("name", ["llama", "gpt_oss"])
+def test_what_is_no_number_in_a_mask_is_not_dropped_in_silence(name, value):
+    model = build(name)
+    apply(model, TopK(2))
+    mask = torch.zeros(2, 1, 9, 9).masked_fill(~torch.ones(9, 9, dtype=torch.bool).tril(), -torch.inf)
+    mask[0, 0, 6, 3] = value
+    found = model(tokens(), attention_mask=mask).logits.isfinite().all(-1)
+    assert not found[0, 6]
+    assert found[0, :6].all()
+    assert found[1].all()
+
+
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bert", "t5"])
 @pytest.mark.parametrize("how", ["bfloat16", "float16", "autocast"])
 def test_half_precision_is_near_the_stock_model_and_keeps_k_keys(name, how):

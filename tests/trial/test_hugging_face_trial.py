@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from semfocus.cli.app import app
+from semfocus.integrations import hugging_face_models
 from semfocus.tasks import TASKS
 from semfocus.trial import TrialSettings, run_trial
-from semfocus.trial.arm import FULL
+from semfocus.trial.arm import FULL, SHARPER_FULL
 from semfocus.trial.data import read_data
 from semfocus.trial.encoding import Vocabulary
+from semfocus.trial.trial import prepare
 from tests.trial.plain import held_out_losses
 
 transformers = pytest.importorskip(
@@ -105,6 +107,51 @@ def test_an_encoder_on_rows_of_a_task(tmp_path):
 def test_an_encoder_is_no_language_model(tmp_path, text):
     with pytest.raises(ValueError, match="sees later tokens"):
         trial(config(tmp_path, BERT | {"vocab_size": 256}), text, tmp_path, context=16)
+
+
+DEEPSEEK_V4 = SIZES | {
+    "model_type": "deepseek_v4",
+    "vocab_size": 256,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+    "moe_intermediate_size": 8,
+    "n_routed_experts": 2,
+    "num_experts_per_tok": 1,
+    "q_lora_rank": 8,
+    "o_groups": 1,
+    "o_lora_rank": 8,
+    "index_n_heads": 2,
+    "index_head_dim": 8,
+    "sliding_window": 5,
+    "layer_types": ["compressed_sparse_attention"],
+    "mlp_layer_types": ["moe"],
+    "initializer_range": 0.3,
+}
+
+
+def prepared(folder, text, patterns, arms=None):
+    return prepare(
+        config(folder, DEEPSEEK_V4),
+        text,
+        patterns,
+        seeds=1,
+        settings=SETTINGS,
+        context=16,
+        continued=False,
+        tune=False,
+        arms=arms,
+    )
+
+
+def test_an_arm_that_sees_later_tokens_is_refused_by_name(tmp_path, text, monkeypatch):
+    arms = prepared(tmp_path, text, ["top_k(3)", "random(3)"]).arms
+    assert [arm.label for arm in arms] == ["full", "top_k(3)", "random(3)", "sharper full (4)"]
+    # A boolean mask opens what this model closes; as it came it is causal.
+    monkeypatch.setattr(hugging_face_models, "ADDITIVE_NAME", hugging_face_models.NAME)
+    with pytest.raises(ValueError, match=r"sees later tokens with top_k\(3\), though not as it came"):
+        prepared(tmp_path, text, ["top_k(3)"])
+    with pytest.raises(ValueError, match=r"sees later tokens with sharper full \(4\)"):
+        prepared(tmp_path, text, [], arms=[SHARPER_FULL])
 
 
 def test_models_that_do_not_fit_the_data_are_refused_in_one_line(tmp_path):

@@ -18,8 +18,10 @@ def allowed_and_bias(mask: Tensor) -> tuple[Tensor, Tensor | None]:
             [ True,  True, False]]), tensor([[0.0000, 0.0000, 0.0000],
             [0.5000, 0.0000, 0.0000]]))
     """
-    highest = mask.detach().amax(-1, keepdim=True)
-    allowed = (mask > highest - FAR_BELOW) & (mask > torch.finfo(mask.dtype).min)
+    limits = torch.finfo(mask.dtype)
+    highest = mask.detach().amax(-1, keepdim=True).clamp(max=limits.max)
+    # What is not a number, or infinite, is no prohibition: it must reach the output as it does in softmax.
+    allowed = ~((mask <= highest - FAR_BELOW) | (mask <= limits.min))
     bias = mask.masked_fill(~allowed, 0.0)
     # A graph may not branch on numbers, so there the mask stays a bias; and a learned one wants its gradient.
     if torch.compiler.is_compiling() or mask.requires_grad or bias.any():

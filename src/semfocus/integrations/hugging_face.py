@@ -12,6 +12,8 @@ from semfocus.mechanisms.attending import Changes, attend_at
 
 #: our name among the attention implementations of transformers
 NAME = "semfocus"
+#: the same attention with additive masks, for models that compute with a mask themselves before they hand it on
+ADDITIVE_NAME = "semfocus_additive"
 
 #: what a call may carry beside the attention itself without changing what is computed
 _HARMLESS = frozenset(
@@ -20,6 +22,7 @@ _HARMLESS = frozenset(
         "deterministic",
         "hidden_states",
         "labels",
+        "logits_to_keep",
         "num_items_in_batch",
         "output_hidden_states",
         "output_router_logits",
@@ -51,12 +54,13 @@ def register() -> None:
             "a Hugging Face model needs transformers 5.22 or later: pip install 'semfocus[hf]'"
         ) from error
 
-    AttentionInterface.register(NAME, semfocus_attention)
-    AttentionMaskInterface.register(NAME, semfocus_mask)
+    for name, mask_function in ((NAME, semfocus_mask), (ADDITIVE_NAME, additive_mask)):
+        AttentionInterface.register(name, semfocus_attention)
+        AttentionMaskInterface.register(name, mask_function)
 
 
 def semfocus_mask(*arguments: Any, **options: Any) -> Tensor:
-    """Always a boolean mask (batch, 1, Lq, Lk), True = may attend.
+    """Always a boolean mask (batch, 1, Lq, Lk), True = may attend, as the SDPA of PyTorch takes it.
 
     transformers leaves a mask out where others can do without; a causal model would then see the future.
     """
@@ -66,6 +70,18 @@ def semfocus_mask(*arguments: Any, **options: Any) -> Tensor:
     mask = sdpa_mask(*arguments, **options)
     assert mask is not None
     return mask
+
+
+def additive_mask(*arguments: Any, **options: Any) -> Tensor:
+    """Always the mask of eager attention (batch, 1, Lq, Lk): 0 = may attend, the smallest number of the type = may not.
+
+    A model without SDPA support counts on it. DeepSeek-V4 appends a bias of its own in the mask's type: of a boolean
+    mask that would be True exactly where it forbids.
+    """
+    from transformers.masking_utils import eager_mask
+
+    options |= {"allow_is_bidirectional_skip": False}
+    return eager_mask(*arguments, **options)
 
 
 def semfocus_attention(
@@ -91,7 +107,7 @@ def semfocus_attention(
             f"{type(module).__name__} was told to use semfocus, but not switched: call semfocus.apply(model)"
         )
     _refuse_unknown(type(module).__name__, others, attention_mask)
-    mask, mask_bias = _mask_and_bias(attention_mask)
+    mask, mask_bias = _mask_and_bias(module, attention_mask)
     causal = False
     if mask is None:
         causal = _causal_without_mask(module, is_causal, query, key, sliding_window)
@@ -132,8 +148,13 @@ def _refuse_unknown(name: str, others: dict[str, Any], mask: Tensor | None) -> N
             raise ValueError(f"{name} packs sequences with {key!r} and no mask, which would mix them")
 
 
-def _mask_and_bias(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """A mask the user made may be a float one."""
+def _mask_and_bias(module: Any, mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """An additive mask, ours or the user's, as what it allows and what it adds."""
+    if mask is not None and mask.dtype == torch.bool and module.config._attn_implementation == ADDITIVE_NAME:
+        raise ValueError(
+            f"{type(module).__name__} is of a model without SDPA support, which may compute with its mask as with "
+            "numbers: give a float mask, 0 where a key may be attended to and minus infinity elsewhere"
+        )
     if mask is None or mask.dtype == torch.bool:
         return mask, None
     if not mask.is_floating_point():

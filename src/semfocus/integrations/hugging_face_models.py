@@ -8,7 +8,7 @@ from torch import nn
 
 from semfocus.integrations.code_reading import names_of_forward
 from semfocus.integrations.discovery import Found
-from semfocus.integrations.hugging_face import NAME, SwitchedAttention, register
+from semfocus.integrations.hugging_face import ADDITIVE_NAME, NAME, SwitchedAttention, register
 from semfocus.integrations.own_configs import OwnConfigs
 from semfocus.integrations.positions import needs_places
 from semfocus.integrations.selection import as_pattern, checked_inverse_temperature
@@ -82,7 +82,7 @@ def switch_attentions(
         point.attach(each.module)
         each.module.register_forward_pre_hook(refuse_other_attention)
     for each_config in undo.configs.configs:
-        each_config.ours._attn_implementation_internal = NAME
+        each_config.ours._attn_implementation_internal = _implementation(model, each_config.ours)
     config = getattr(model, "config", None)
     if hasattr(config, "_attn_implementation"):
         texts = [None if pattern is None else str(pattern) for pattern in patterns]
@@ -90,10 +90,21 @@ def switch_attentions(
     undo.configs.note()
 
 
+def _implementation(model: nn.Module, config: Any) -> str:
+    """With additive masks if a model of this config, or of one that it is a part of, declares no SDPA support."""
+    models: list[Any] = [module for module in model.modules() if hasattr(type(module), "_supports_sdpa")]
+    holders = [each for each in models if each.config is config] or [
+        each
+        for each in models
+        if any(getattr(each.config, key, None) is config for key in each.config.sub_configs)
+    ]
+    return NAME if all(each._supports_sdpa for each in holders) else ADDITIVE_NAME
+
+
 def refuse_other_attention(module: Any, inputs: tuple[Any, ...]) -> None:
     """A hook of every switched module: `set_attn_implementation` would go past the pattern without a word."""
     implementation = module.config._attn_implementation
-    if implementation != NAME:
+    if implementation not in (NAME, ADDITIVE_NAME):
         raise ValueError(
             f"{type(module).__name__} was switched by semfocus.apply and then set to {implementation!r} attention, which "
             "knows no pattern: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"

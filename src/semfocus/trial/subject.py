@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.randomness import derive_seed
+from semfocus.trial.arm import FULL, Arm
 from semfocus.trial.batch import Batch
 from semfocus.trial.encoding import Vocabulary
 
@@ -82,8 +83,8 @@ def logits_of(output: Any) -> Any:
     return logits[0] if isinstance(logits, tuple) else logits
 
 
-def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:
-    """A language model that sees the token it should predict learns nothing that counts.
+def refuse_future(subject: Subject, model: nn.Module, batch: Batch, arm: Arm = FULL) -> None:
+    """A language model that sees the token it should predict learns nothing that counts; `model` is that of an arm.
 
     With the last two tokens of a window changed to others, the logits before them must stay what they were.
     """
@@ -93,15 +94,27 @@ def refuse_future(subject: Subject, model: nn.Module, batch: Batch) -> None:
     changed = tokens.clone()
     changed[:, -2:] = (tokens[:, -2:] + 1) % (subject.vocabulary.size or int(batch.tokens.max()) + 1)
     model.eval()
-    with torch.no_grad():
-        before, after = (subject.next_logits(model, each) for each in (tokens, changed))
+    before, after = (_repeatable_logits(subject, model, each) for each in (tokens, changed))
     if before is None or after is None:
         return
-    if not torch.allclose(before[:, :-2], after[:, :-2], rtol=1e-4, atol=1e-5):
+    if torch.allclose(before[:, :-2], after[:, :-2], rtol=1e-4, atol=1e-5):
+        return
+    if arm.is_untouched:
         raise ValueError(
             f"{subject.name} sees later tokens, so it is no causal language model: give labelled data (.jsonl, .csv), "
             "or a causal model (for BERT and its like, is_decoder: true in the config)"
         )
+    raise ValueError(
+        f"{subject.name} sees later tokens with {arm.label}, though not as it came: nothing of this arm would count; "
+        "please report the model, and try another"
+    )
+
+
+def _repeatable_logits(subject: Subject, model: nn.Module, tokens: Tensor) -> Tensor | None:
+    """With the same random numbers each time: a pattern may draw its keys."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(derive_seed(0, "trial/future"))
+        return subject.next_logits(model, tokens)
 
 
 def refuse_data(subject: Subject, model: nn.Module, batch: Batch) -> None:

@@ -96,13 +96,12 @@ def prepare(
         refuse_pattern(arm.pattern, found.longest, subject.window)
         if found.train.real is not None:
             refuse_globals(arm.pattern)
-    untrained = subject.build(0)
-    refuse_data(subject, untrained, found.train)
-    if found.kind == "text":
-        refuse_future(subject, untrained, found.train)
+    refuse_data(subject, subject.build(0), found.train)
     for arm in every:
         spec = TrialRunSpec(subject.digest, found.digest, found.longest, arm, 0, settings or TrialSettings())
-        build(spec, subject)
+        untrained = build(spec, subject)
+        if found.kind == "text":
+            refuse_future(subject, untrained, found.train, arm)
     num = seeds_needed(len(chosen)) if seeds is None else seeds
     if not 1 <= num <= 20:
         raise ValueError(f"seeds must be from 1 to 20, got {num}")
