@@ -44,6 +44,8 @@ def invoke(*arguments: object):
     ],
 )
 def test_report_writes_into_the_store_and_says_where(filled: Path, options: list[str], name: str) -> None:
+    if "svg" in options:
+        pytest.importorskip("matplotlib", reason="matplotlib is an extra")
     result = invoke("report", "--store", filled, *options)
     assert result.exit_code == 0, result.output
     assert str(filled / name) in result.output

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from semfocus.report import write_markdown
 from semfocus.report.claims import judge_all
 from semfocus.report.page import report_page
@@ -62,6 +64,7 @@ def test_markdown_has_the_same_words(tmp_path: Path) -> None:
 
 
 def test_a_figure_for_a_paper_names_its_ticks_in_plain_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
     (_, curves) = write_figures(analyse(language_records()), tmp_path, "svg")
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", curves.read_text())
     assert not any("$" in each for each in texts), "mathematics is not parsed in these figures"

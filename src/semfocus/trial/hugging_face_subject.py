@@ -32,13 +32,14 @@ class HuggingFaceSubject(Subject):
     """Built from files alone: nothing is downloaded, and no code beside transformers' own is run."""
 
     def __init__(self, path: Path, kind: Kind, classes: int, *, continued: bool) -> None:
+        file = _config_file(path)
         transformers = _transformers()
         folder = path.is_dir() or path.name == "config.json"
         self.name = (path if path.is_dir() else path.parent).resolve().name if folder else path.stem
         self.directory = path if path.is_dir() else path.parent
         self.continued = continued
         self.kind = kind
-        self.config = _config(transformers, path)
+        self.config = _config(transformers, file)
         self._class()  # is there one? and before anything is asked of a config that knows no tokens
         if kind == "classification":
             self.config.num_labels = classes
@@ -127,7 +128,7 @@ def _transformers() -> Any:
     return transformers
 
 
-def _config(transformers: Any, path: Path) -> Any:
+def _config_file(path: Path) -> Path:
     if not path.exists():
         raise ValueError(
             f"there is no model at {path}: give a directory with a config.json, a config file (.json), or a Python file; "
@@ -136,6 +137,10 @@ def _config(transformers: Any, path: Path) -> Any:
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file():
         raise ValueError(f"{path} has no config.json: save a model or its config there (save_pretrained)")
+    return file
+
+
+def _config(transformers: Any, file: Path) -> Any:
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
         model_type = values.pop("model_type")
