@@ -114,6 +114,9 @@ def blas(configuration: str) -> str:
     return found[1].lower() if found else "unknown"
 
 
+_NO_KERNELS = {"in_use": None, "version": None, "possible": [], "openmp": None, "file": None}
+
+
 def _kernel_facts() -> dict[str, Any]:
     """The kernels in use, or why there are none."""
     from semfocus.mechanisms.kernels.library import compiled_library, possible_instruction_sets
@@ -123,15 +126,16 @@ def _kernel_facts() -> dict[str, Any]:
             warnings.simplefilter("ignore")  # what it warns of is reported below
             library = compiled_library()
     except (ImportError, OSError, ValueError) as error:
-        return {"in_use": None, "reason": f"not usable: {error}"}
+        return _NO_KERNELS | {"reason": f"not usable: {error}"}
     if library is None:
-        return {"in_use": None, "reason": _why_none()}
+        return _NO_KERNELS | {"reason": _why_none()}
     return {
         "in_use": library.instruction_set,
         "version": library.version,
         "possible": possible_instruction_sets(library.best),
         "openmp": library.has_openmp,
         "file": str(library.path),
+        "reason": None,
     }
 
 
