@@ -1,5 +1,6 @@
 """Compiles the native kernels when a C++ compiler is there; without one the package works on PyTorch alone."""
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,7 +33,9 @@ class BuildKernels(build_ext):
         try:
             super().build_extension(extension)
         except (BaseError, CCompilerError) as error:
-            self.failure = str(error)
+            program = next(iter(getattr(self.compiler, "compiler_so_cxx", ())), "the compiler")
+            outcome = re.sub(r"^Command .* returned", "returned", str(error), flags=re.DOTALL)
+            self.failure = f"{program}: {outcome}"
             raise  # the extension is optional: the build goes on
 
     def _has_openmp(self):

@@ -102,12 +102,9 @@ class Environment:
         return {each["name"]: each["version"] for each in last_json(self.pip("list", "--format=json"))}
 
     def install(self, package: Path, **variables: str) -> str:
-        """As a user would, with dependencies; the torch that is there must do.
-
-        Without the cache: pip keeps the wheel it made of an sdist, with or without kernels, for the next install.
-        """
+        """As a user would, with dependencies; the torch that is there must do."""
         before = self.versions()
-        self.pip("install", "--quiet", "--no-cache-dir", package, **variables)
+        self.pip("install", "--quiet", package, **variables)
         after = self.versions()
         self.pip("check")
         new = sorted(after.keys() - before.keys() - {"semfocus"})

@@ -114,7 +114,7 @@ def blas(configuration: str) -> str:
     return found[1].lower() if found else "unknown"
 
 
-_NO_KERNELS = {"in_use": None, "version": None, "possible": [], "openmp": None, "file": None}
+_NO_KERNELS: dict[str, Any] = {"in_use": None, "version": None, "possible": [], "openmp": None, "file": None}
 
 
 def _kernel_facts() -> dict[str, Any]:
