@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test quicktest portable slow bench sanitize lint format lock clean
+.PHONY: install study learn test quicktest portable slow bench sanitize packages lint format lock clean
 
 install: $(INSTALLED)
 
@@ -55,6 +55,9 @@ sanitize: install ## the kernel tests on a build with AddressSanitizer and Undef
 	  -fsanitize=address,undefined src/semfocus/mechanisms/kernels/source/kernels.cpp -o build/sanitized.so
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels/test_native.py tests/model/test_passes.py tests/model/test_fused_block.py
+
+packages: ## build the sdist and the wheel, install them as users would, run what they installed (ten minutes)
+	$(PYTHON) .ci/packages
 
 format: install
 	$(BIN)/ruff check --fix

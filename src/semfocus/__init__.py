@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.lazy import lazy_exports
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from semfocus.integrations import MultiheadAttention, apply, restore

@@ -2,6 +2,8 @@
 
 import io
 import sys
+import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +24,8 @@ from semfocus.cli import (
     train,
     trial,
 )
+
+_PYTHONS_FORMAT = warnings.formatwarning
 
 app = typer.Typer(
     name="semfocus",
@@ -65,4 +69,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows ? for δ or ×
             stream.reconfigure(errors="replace")
+    warnings.formatwarning = _in_one_line
     app()
+
+
+def _in_one_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning of ours as a note for a reader of the terminal; others as Python prints them."""
+    if Path(filename).is_relative_to(Path(__file__).parents[1]):
+        return f"note: {message}\n"
+    return _PYTHONS_FORMAT(message, category, filename, lineno, line)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import semfocus
+from semfocus.mechanisms.kernels.library import compiled_library
 from semfocus.studies.job import Message
 from semfocus.studies.kinds import AnyJob, as_line
 
@@ -102,5 +103,15 @@ def _environment(threads: int) -> dict[str, str]:
     return {
         **os.environ,
         **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
+        **_kernel_variables(),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
     }
+
+
+def _kernel_variables() -> dict[str, str]:
+    """Where there are no kernels, this process warns of it, once; its workers are told to do without."""
+    try:
+        library = compiled_library()
+    except (ImportError, OSError, ValueError):  # the runs will fail with the reason
+        return {}
+    return {"SEMFOCUS_KERNELS": "none"} if library is None else {}

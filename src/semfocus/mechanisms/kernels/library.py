@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +11,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 INSTRUCTION_SETS = ("portable", "avx2", "avx512")
+#: written by setup.py where compiling failed: the reason
+NOT_COMPILED = Path(__file__).with_name("not_compiled.txt")
 
 
 class Rows(ctypes.Structure):
@@ -100,6 +103,7 @@ class Library:
         self.version = int(library.semfocus_kernel_version())
         self.best = INSTRUCTION_SETS[library.semfocus_instruction_set()]
         self.instruction_set = _wanted_instruction_set(self.best)
+        self.has_openmp = hasattr(library, "omp_get_max_threads")  # found through what it is linked with
 
     def forward(self, problem: Problem, is_double: bool) -> bool:
         """Whether a key that was passed over might have a score that is not finite."""
@@ -134,12 +138,17 @@ class Library:
 def _wanted_instruction_set(best: str) -> str:
     """SEMFOCUS_INSTRUCTION_SET, if this machine has it, else the best."""
     wanted = os.environ.get("SEMFOCUS_INSTRUCTION_SET", best)
-    if wanted not in INSTRUCTION_SETS[: INSTRUCTION_SETS.index(best) + 1]:
+    possible = possible_instruction_sets(best)
+    if wanted not in possible:
         raise ValueError(
-            f"SEMFOCUS_INSTRUCTION_SET={wanted!r} is not possible here; "
-            f"possible: {', '.join(INSTRUCTION_SETS[: INSTRUCTION_SETS.index(best) + 1])}"
+            f"SEMFOCUS_INSTRUCTION_SET={wanted!r} is not possible here; possible: {', '.join(possible)}"
         )
     return wanted
+
+
+def possible_instruction_sets(best: str) -> tuple[str, ...]:
+    """Those that a machine has whose best one this is."""
+    return INSTRUCTION_SETS[: INSTRUCTION_SETS.index(best) + 1]
 
 
 _switched_off: ContextVar[bool] = ContextVar("switched_off", default=False)
@@ -172,6 +181,11 @@ def compiled_library() -> Library | None:
     folder = Path(__file__).parent
     paths = [Path(named)] if named else [folder / f"_native{suffix}" for suffix in EXTENSION_SUFFIXES]
     path = next((each for each in paths if each.exists()), None)
+    if path is None and not named:
+        warnings.warn(
+            "no compiled kernels here: attention runs on PyTorch, which is slower; see `semfocus doctor`",
+            stacklevel=2,
+        )
     return None if path is None else Library(path)
 
 
