@@ -1,6 +1,6 @@
 """The compiled kernels on processors that this machine is not: self_test.cpp under qemu, as a table.
 
-    python -m tests.mechanisms.kernels.emulation.processors     (what `make emulate` runs)
+python -m tests.mechanisms.kernels.emulation.processors     (what `make emulate` runs)
 """
 
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semfocus.mechanisms.kernels.library import compiled_library
-from tests.mechanisms.kernels.emulation.vectors import write_vectors
+from tests.mechanisms.kernels.emulation.vectors import all_cases, write_cases
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
@@ -93,21 +93,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Workshop:
-    """A folder with the vectors, and the programs as they are compiled."""
+    """A fresh folder for the vectors and the programs: each is made when it is first asked for."""
 
     folder: Path
 
     def vectors(self) -> Path:
         path = self.folder / "vectors.bin"
         if not path.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_vectors(path)
+            write_cases(path, all_cases())
         return path
 
     def self_test(self, compiler: str = "g++") -> Path:
         program = self.folder / f"self_test_{compiler}"
         flags = ("-O1", "-std=gnu++17", "-Wall", "-Wextra", f"-I{SOURCE}")
-        _run(compiler, *flags, str(HERE / "self_test.cpp"), "-o", str(program), "-ldl")
+        if not program.exists():
+            _run(compiler, *flags, str(HERE / "self_test.cpp"), "-o", str(program), "-ldl")
         return program
 
     def kernels(self, processor: Processor) -> Path:
@@ -117,19 +117,25 @@ class Workshop:
             assert library is not None, "the kernels were not compiled"
             return library.path
         target = self.folder / processor.machine
-        tools = {name: CROSS_COMPILER for name in ("CC", "CXX")}
-        tools |= {name: f"{CROSS_COMPILER} -shared" for name in ("LDSHARED", "LDCXXSHARED")}
-        places = ("--force", f"--build-lib={target}", f"--build-temp={target}/objects")
-        _run(sys.executable, "setup.py", "build_ext", *places, environment=tools)
+        if not target.exists():
+            self._cross_compile(target)
         return next(target.glob("semfocus/**/_native*.so"))
 
-    def run(self, processor: Processor, every: int = 1) -> Outcome:
-        """The self-test there, of every case or of every so-manieth."""
+    def _cross_compile(self, target: Path) -> None:
+        tools = dict.fromkeys(("CC", "CXX"), CROSS_COMPILER)
+        tools |= dict.fromkeys(("LDSHARED", "LDCXXSHARED"), f"{CROSS_COMPILER} -shared")
+        places = (f"--build-lib={target}", f"--build-temp={target}/objects")
+        _run(sys.executable, "setup.py", "build_ext", *places, environment=tools)
+
+    def run(self, processor: Processor, every: int = 1, vectors: Path | None = None) -> Outcome:
+        """The self-test there; with `every`, only every so many cases."""
         program = self.self_test(CROSS_COMPILER if processor.is_foreign() else "g++")
-        command = (*processor.emulator, program, self.kernels(processor), self.vectors(), every)
+        command = (*processor.emulator, program, self.kernels(processor), vectors or self.vectors(), every)
         # Threads that wait must not keep a core from those that work: emulated, there are more of them than cores.
         environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
-        done = subprocess.run([str(each) for each in command], env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [str(each) for each in command], env=environment, capture_output=True, text=True
+        )
         return Outcome(processor, done.returncode, done.stdout)
 
 
@@ -152,7 +158,8 @@ def main() -> int:
         print("the kernels were not compiled: install a C++ compiler (apt install g++), then `make install`")
         return 1
     workshop = Workshop(ROOT / "build/emulation")
-    (workshop.folder / "vectors.bin").unlink(missing_ok=True)
+    shutil.rmtree(workshop.folder, ignore_errors=True)
+    workshop.folder.mkdir(parents=True)
     line = "{:<14}  {:<15}  {:>7}  {:>11}  {:>12}  {}"
     print(line.format("processor", "instruction set", "checks", "float error", "double error", "result"))
     failed = False

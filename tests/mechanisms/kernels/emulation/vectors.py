@@ -5,7 +5,7 @@ float32 and float64 agree about every tie and every kept key, in any order of su
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,22 +47,25 @@ class Case:
     arrays: dict[str, Tensor] = field(default_factory=dict)
 
 
-def write_vectors(path: Path) -> int:
-    """Write all cases; returns how many.
+def all_cases() -> Iterator[Case]:
+    yield from itertools.chain(attention_cases(), not_finite_cases(), pass_cases(), block_cases())
 
-    A case is a line of words (kind, group, name=number ...), then for each array a line (name, count) and its numbers
-    as little-endian float64.
+
+def write_cases(path: Path, cases: Iterable[Case]) -> None:
+    """A case is a line of words (kind, group, name=number ...), then for each array a line (name, count) and its
+    numbers as little-endian float64.
     """
-    cases = list(itertools.chain(attention_cases(), not_finite_cases(), pass_cases(), block_cases()))
     with path.open("wb") as file:
         for case in cases:
-            words = (f"{name}={float(number).hex() if isinstance(number, float) else int(number)}"
-                     for name, number in case.numbers.items())  # fmt: skip
+            words = (f"{name}={_exactly(number)}" for name, number in case.numbers.items())
             file.write(" ".join(("case", case.kind, case.group, *words)).encode() + b"\n")
             for name, array in case.arrays.items():
                 file.write(f"array {name} {array.numel()}\n".encode())
                 file.write(array.detach().double().contiguous().numpy().astype("<f8").tobytes())
-    return len(cases)
+
+
+def _exactly(number: float | int) -> str:
+    return number.hex() if isinstance(number, float) else str(number)
 
 
 def attention_cases() -> Iterator[Case]:
@@ -120,7 +123,9 @@ def not_finite_cases() -> Iterator[Case]:
             query, key, value, pattern, mask=mask, causal=causal, scale=0.3, implementation="reference"
         )
         arrays = {"query": query, "key": key, "value": value, "mask": mask, "output": output}
-        yield Case("attention", "not_finite", _options(pattern, (1, 2, 19, 19, 4, 4), causal, 0.3, 0.0), arrays)
+        yield Case(
+            "attention", "not_finite", _options(pattern, (1, 2, 19, 19, 4, 4), causal, 0.3, 0.0), arrays
+        )
 
 
 def pass_cases() -> Iterator[Case]:
@@ -147,10 +152,10 @@ def _sum_cases(
     normed = F.layer_norm(total, (width,), eps=1e-3)
     factors = (total.var(-1, unbiased=False) + 1e-3).rsqrt()
     numbers = {"rows": 11, "width": width, "epsilon": 1e-3, "dropout": rate, "seed": _SEED}
-    arrays = {name: array for name, array, wanted in (
-        ("input", x, has_input), ("other", other, has_other), ("bias", bias, has_bias),
-        ("sum", total, has_other), ("normed", normed, has_norm), ("factors", factors, has_norm),
-    ) if wanted}  # fmt: skip
+    wanted = {"input": has_input, "other": has_other, "bias": has_bias}
+    wanted |= {"sum": has_other, "normed": has_norm, "factors": has_norm}
+    tensors = (x, other, bias, total, normed, factors)
+    arrays = {name: each for name, each in zip(wanted, tensors, strict=True) if wanted[name]}
     yield Case("pass", "residual_norm", {"direction": FORWARD} | numbers, arrays)
     for from_sum, from_norm in ((False, True), (True, True), (True, False)):
         if (from_norm and not has_norm) or (not from_norm and not has_other):
@@ -160,7 +165,12 @@ def _sum_cases(
         (grad_total,) = torch.autograd.grad(loss, total, retain_graph=True)
         given = {"grad_sum": grad_sum} if from_sum else {}
         if from_norm:
-            given |= {"grad_normed": grad_normed, "normed": normed, "factors": factors, "grad_input": grad_total}
+            given |= {
+                "grad_normed": grad_normed,
+                "normed": normed,
+                "factors": factors,
+                "grad_input": grad_total,
+            }
         if has_other:
             (given["grad_other"],) = torch.autograd.grad(loss, other, retain_graph=True)
         yield Case("pass", "residual_norm_backward", {"direction": BACKWARD} | numbers, given)
@@ -244,7 +254,9 @@ def _closest_call(layer: Block, x: Tensor, mask: Tensor | None) -> float:
     if not isinstance(config.pattern, TopK | BottomK):
         return torch.inf
     normed = F.layer_norm(x, x.shape[-1:], eps=layer.attention_eps)
-    query, key = (layer.attention._split(each(normed)) for each in (layer.attention.query, layer.attention.key))
+    query, key = (
+        layer.attention._split(each(normed)) for each in (layer.attention.query, layer.attention.key)
+    )
     scores = (query @ key.mT * layer.attention.scale).detach()
     allowed = torch.ones(scores.shape, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
     if config.causal:
