@@ -112,7 +112,7 @@ struct Report {
   bool is_double = false;
   const Case *now = nullptr;
 
-  double allowed() const { return is_double ? 2e-14 : 4e-6; }
+  double allowed() const { return is_double ? 2e-14 : 2e-6; }
   void add(const std::string &what, double error) {
     Finding &finding = findings[{set, is_double, now->kind + " " + now->group}];
     finding.checks++;

@@ -82,8 +82,9 @@ def functions_of(library, objdump="objdump"):
 
 
 def test_no_instruction_beyond_what_was_chosen():
-    """Code that several namespaces share (templates of the standard library, say) exists once, compiled for one of
-    them: it must be the least.
+    """What the namespaces share (inline functions and templates of headers) exists once, and runs everywhere.
+
+    A header included under a target pragma, or a pragma that is not taken back, would put AVX in there.
     """
     if platform.machine() != "x86_64":
         pytest.skip("no AVX on this machine")
