@@ -20,7 +20,7 @@ from semfocus.cli.app import app
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "examples" / "learn"
 IMAGES = ROOT / "docs" / "images" / "learn"
-PAGE = (ROOT / "docs" / "learn.md").read_text()
+PAGE = (ROOT / "docs" / "learn.md").read_text(encoding="utf-8")
 NAMES = runpy.run_path(str(SCRIPTS / "all.py"))["SCRIPTS"]
 SECTIONS = {
     found.group(1): section
@@ -48,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
                     runpy.run_path(str(SCRIPTS / f"{name}.py"), run_name="__main__")
-                done[name] = printed.getvalue(), (folder / f"{name}.svg").read_text()
+                done[name] = printed.getvalue(), (folder / f"{name}.svg").read_text(encoding="utf-8")
             return done[name]
 
         yield once
@@ -87,7 +87,7 @@ def test_every_script_has_its_section_and_the_page_its_order() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_in_the_repository_is_what_the_script_draws(name: str, run: Run) -> None:
-    kept, drawn = (IMAGES / f"{name}.svg").read_text(), run(name)[1]
+    kept, drawn = (IMAGES / f"{name}.svg").read_text(encoding="utf-8"), run(name)[1]
     assert shape(drawn) == shape(kept)
     if (
         name not in MODELS
@@ -111,14 +111,16 @@ def test_numbers_in_the_text_are_printed_ones_or_settings_of_the_script(name: st
     section = SECTIONS[name]
     words = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
     (shown,) = fenced(section, "text")
-    settings = re.findall(r"^[A-Z][A-Z_, ]* = .*", (SCRIPTS / f"{name}.py").read_text(), re.MULTILINE)
+    settings = re.findall(
+        r"^[A-Z][A-Z_, ]* = .*", (SCRIPTS / f"{name}.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
     known = {*numbers(shown), *numbers(" ".join(settings))}
     assert {float(each) for each in re.findall(r"\d+\.\d+", words)} <= known
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_shown_is_in_the_script(name: str) -> None:
-    script = (SCRIPTS / f"{name}.py").read_text()
+    script = (SCRIPTS / f"{name}.py").read_text(encoding="utf-8")
     blocks = fenced(SECTIONS[name], "python")
     assert blocks
     for block in blocks:
@@ -127,7 +129,7 @@ def test_the_code_shown_is_in_the_script(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pictures_are_small_and_readable_on_dark_pages(name: str) -> None:
-    picture = (IMAGES / f"{name}.svg").read_text()
+    picture = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
     assert len(picture) < 40_000
     assert "prefers-color-scheme:dark" in picture
     svg = ElementTree.fromstring(picture)
@@ -143,7 +145,7 @@ def test_pictures_are_small_and_readable_on_dark_pages(name: str) -> None:
 
 def test_scripts_are_short_enough_to_read() -> None:
     for name in NAMES:
-        assert len((SCRIPTS / f"{name}.py").read_text().splitlines()) <= 70, name
+        assert len((SCRIPTS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 70, name
 
 
 def test_a_script_by_itself_leaves_the_documentation_alone(tmp_path: Path) -> None:
@@ -159,13 +161,13 @@ def test_a_script_by_itself_leaves_the_documentation_alone(tmp_path: Path) -> No
     assert (tmp_path / "attention.svg").exists()
     assert done.stderr == "picture: attention.svg\n"
     assert (IMAGES / "attention.svg").stat().st_mtime_ns == kept
-    assert '/ "docs" / "images" / "learn"' in (SCRIPTS / "all.py").read_text()
+    assert '/ "docs" / "images" / "learn"' in (SCRIPTS / "all.py").read_text(encoding="utf-8")
 
 
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert (ROOT / "docs" / target).exists(), target
-    assert "\nlearn:" in (ROOT / "Makefile").read_text()
+    assert "\nlearn:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_the_exercises_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,4 +196,4 @@ def test_the_exercises_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             runs += [path.name for path in Path("runs").iterdir() if path not in before]
     for page in ("probes", "along", "report", "landscape"):
         assert (tmp_path / f"{page}.html").exists()
-    assert "Why?" in (tmp_path / "report.html").read_text()
+    assert "Why?" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from semfocus.cli.app import app
 from semfocus.recipes.source import open_source
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = re.findall(r"^semfocus (.*?)(?: +#.*)?$", README, re.MULTILINE)
 

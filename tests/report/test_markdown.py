@@ -14,7 +14,7 @@ from tests.report.made_up import study
 
 def test_sentences_and_numbers_are_those_of_the_analysis(tmp_path: Path) -> None:
     records = study(tasks=2, seeds=4, epochs=60)
-    text = write_markdown(records, tmp_path / "deep" / "report.md").read_text()
+    text = write_markdown(records, tmp_path / "deep" / "report.md").read_text(encoding="utf-8")
     for summary in analyse(records):
         assert plain(summary.sentence) in text
         for row in summary_rows(summary):
@@ -53,7 +53,7 @@ def test_a_figure_is_whole_on_disk_before_it_takes_its_place(
     monkeypatch.setattr("os.fsync", no_room)
     with pytest.raises(OSError, match="no room"):
         write_figures(analyse(study(tasks=1, seeds=2, epochs=10)), tmp_path, "svg")
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_name_with_dollars_is_not_read_as_mathematics(tmp_path: Path) -> None:
