@@ -56,7 +56,7 @@ sanitize: install ## the kernel tests on a build with AddressSanitizer and Undef
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels/test_native.py tests/model/test_passes.py tests/model/test_fused_block.py
 
-packages: ## build the sdist and the wheel, install them as users would, run what they installed (ten minutes)
+packages: ## build the sdist and the wheel, install them as users would, run what they installed (15 minutes)
 	$(PYTHON) .ci/packages
 
 format: install

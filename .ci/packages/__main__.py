@@ -1,6 +1,6 @@
 """Builds the sdist and the wheel, installs them as users would, and runs what they installed.
 
-    python3 .ci/packages            # or: make packages; some ten minutes on two cores
+    python3 .ci/packages            # or: make packages; about 15 minutes on two cores
 
 Everything happens in a temporary folder with spaces in its name. As root, the sdist is installed by the user `nobody`.
 """
