@@ -55,19 +55,25 @@ run_study(specs, watcher=Name(), **options)
 """
 
 
+#: every process of `start_study`: what a failing test leaves running is ended after it
+STARTED: "list[subprocess.Popen[str]]" = []
+
+
 def start_study(
     store: Path, study: dict[str, Any], together: int = 1, **options: Any
 ) -> "subprocess.Popen[str]":
     """run_study in a process of its own, which prints the runs it starts; `together`: begin when so many are ready."""
     given = json.dumps({"store": str(store), "study": study, "together": together, **options})
     program = PROGRAM.format(tests=str(Path(__file__).parents[1]))
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", program, given],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    STARTED.append(process)
+    return process
 
 
 def events_of(store: Store, spec: RunSpec) -> "Counter[str]":
