@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test quicktest portable slow bench sanitize packages lint format lock clean
+.PHONY: install study learn test quicktest portable emulate slow bench sanitize packages lint format lock clean
 
 install: $(INSTALLED)
 
@@ -34,6 +34,10 @@ quicktest: install ## the linter, a core of the tests, and those that your chang
 
 portable: install ## the tests as other machines would see them, in the background (half an hour; again: how far it is)
 	$(BIN)/python tests/portable.py
+
+# Debian: apt install qemu-user g++-aarch64-linux-gnu
+emulate: install ## the kernels' self-test here, on emulated processors and compiled for aarch64 (minutes)
+	$(BIN)/python -m tests.mechanisms.kernels.emulation.processors
 
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow

@@ -42,11 +42,18 @@ class Processor:
         return self.machine != platform.machine()
 
 
+def has_variants() -> bool:
+    """Whether there are kernels for AVX: on x86, if GCC compiled them."""
+    library = compiled_library()
+    assert library is not None, "the kernels were not compiled"
+    return platform.machine() == "x86_64" and b"clang version" not in library.path.read_bytes()
+
+
 def this_processor() -> Processor:
     """Without emulation. What it should choose is read from the system, not asked of the kernels."""
     flags: set[str] = set()
-    if platform.machine() == "x86_64":
-        flags.update(re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)[1].split())
+    if has_variants() and (found := re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)):
+        flags.update(found[1].split())
     expected = "avx2" if {"avx2", "fma"} <= flags else "portable"
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"} <= flags:
         expected = "avx512"
@@ -148,9 +155,8 @@ def _run(*command: str, environment: dict[str, str] | None = None) -> None:
 
 
 def processors() -> tuple[Processor, ...]:
-    """The x86 ones need a library that was built here for x86."""
-    emulated = (NEHALEM, HASWELL, SKYLAKE, ARM) if platform.machine() == "x86_64" else ()
-    return this_processor(), *emulated
+    """This one, and those for which the library that was built here has something to choose from."""
+    return this_processor(), *((NEHALEM, HASWELL, SKYLAKE) if has_variants() else ()), ARM
 
 
 def main() -> int:
