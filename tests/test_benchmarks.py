@@ -22,7 +22,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return importlib.import_module
 
 
-@pytest.mark.parametrize("name", [*TIMED, "memory", "epoch", "probes", "landscape"])
+@pytest.mark.parametrize("name", [*TIMED, "memory", "fused_block", "epoch", "probes", "landscape"])
 def test_runs_and_names_its_claim(script: Script, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = script(name)
     assert module.__doc__ is not None
