@@ -105,6 +105,7 @@ class Workshop:
     folder: Path
 
     def vectors(self) -> Path:
+        """Written anew each time: 40 MB that a few seconds of the reference make are not worth keeping."""
         path = self.folder / "vectors.bin"
         if not path.exists():
             write_cases(path, all_cases())
