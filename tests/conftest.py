@@ -1,6 +1,7 @@
 """Shared fixtures: tiny specs that train in a fraction of a second."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ for _name in (
     *("TTY_COMPATIBLE", "TTY_INTERACTIVE", "SEMFOCUS_STORE", "RAY_ADDRESS"),
 ):
     os.environ.pop(_name, None)
+
+# A job in the background of a script ignores Ctrl-C, and so would every process that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine, and none of them timed; other ones: pytest --hypothesis-profile default
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)

@@ -81,13 +81,16 @@ def test_ctrl_c_says_that_the_same_command_continues(store: Store, two_runs: lis
     process = subprocess.Popen(
         [sys.executable, "-m", "semfocus", *words], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    patient_until = time.monotonic() + 120
-    while not list(store.path.glob("*/landscapes/*/values.jsonl")):
-        assert process.poll() is None
-        assert time.monotonic() < patient_until
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=90)
+    try:
+        patient_until = time.monotonic() + 300
+        while not list(store.path.glob("*/landscapes/*/values.jsonl")):
+            assert process.poll() is None
+            assert time.monotonic() < patient_until
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=300)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert errors.endswith("error: interrupted; the same command continues\n")
 

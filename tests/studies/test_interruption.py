@@ -21,9 +21,12 @@ def test_ctrl_c_saves_the_state_of_every_worker(tmp_path: Path) -> None:
     study = {"num_runs": 2, "epochs": 100_000}  # none ends before the other has begun, even on one core
     store, specs = open_store(tmp_path / "parts"), mini_study(**study)
     process = start_study(store.path, study, workers=2, checkpoint_seconds=1000)
-    wait_until(lambda: all(events_of(store, spec)["epoch"] > 5 for spec in specs))
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE)
+    try:
+        wait_until(lambda: all(events_of(store, spec)["epoch"] > 5 for spec in specs))
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert "KeyboardInterrupt" in errors
     for spec in specs:
         assert events_of(store, spec)["interrupted"] == 1
