@@ -23,7 +23,9 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "portable"
@@ -45,6 +47,11 @@ def under_tests(*names: str) -> tuple[str, ...]:
     return tuple(f"tests/{name}" for name in names)
 
 
+#: what a caller may have set and only a configuration may decide
+DECIDING = (
+    *("SEMFOCUS_KERNELS", "SEMFOCUS_INSTRUCTION_SET", "SEMFOCUS_TEST_THREADS"),
+    *("ATEN_CPU_CAPABILITY", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS"),
+)
 NUMERICAL = under_tests("mechanisms", "model", "probes", "training")
 CONFIGURATIONS = {
     "as is": Configuration("what `make test` runs"),
@@ -78,12 +85,13 @@ CONFIGURATIONS = {
         "two threads per run", {"SEMFOCUS_TEST_THREADS": "2", "OMP_NUM_THREADS": "2"}, NUMERICAL, processes=1
     ),
     "odd habits": Configuration(
-        "no HOME, another locale, time zone, width and hash seed",
+        "no HOME, a locale without Unicode, another time zone and hash seed",
         {
             "HOME": None,
             "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
             "TZ": "Asia/Kathmandu",
-            "COLUMNS": "53",
             "PYTHONHASHSEED": "7",
             "TERM": "dumb",
         },
@@ -101,10 +109,11 @@ class Outcome:
     skipped: int
     minutes: float
     failures: tuple[str, ...]
+    exit_code: int = 0  # of pytest, which may end early without a failure
 
     @property
     def is_green(self) -> bool:
-        return self.failed == 0 and self.passed > 0
+        return self.failed == 0 and self.passed > 0 and self.exit_code == 0
 
 
 def fingerprint() -> str:
@@ -112,7 +121,8 @@ def fingerprint() -> str:
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True
     )
-    digest = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256(f"{sys.version} {version('torch')}".encode())
+    digest.update(b"".join(path.read_bytes() for path in sorted((ROOT / "src").rglob("_native*.so"))))
     for name in sorted(filter(None, listed.stdout.split(b"\0"))):
         path = ROOT / os.fsdecode(name)
         digest.update(name + b"\0" + (path.read_bytes() if path.is_file() else b""))
@@ -140,23 +150,20 @@ def run(name: str, state: str) -> Outcome:
     configuration, place = CONFIGURATIONS[name], place_of(name)
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    started = time.monotonic()
+    started, junit = time.monotonic(), place / "junit.xml"
     with open(place / "log", "w") as log:
-        python = without_extras(log) if configuration.without_extras else sys.executable
-        words = [
-            python,
-            "-m",
-            "pytest",
-            "-q",
-            "-o",
-            "junit_family=xunit1",
-            f"--junitxml={place / 'junit.xml'}",
-        ]
+        try:
+            python = without_extras(log) if configuration.without_extras else sys.executable
+        except subprocess.CalledProcessError:
+            return keep(
+                name, state, Outcome(0, 1, 0, 0.0, (f"no environment could be made: see {place}/log",))
+            )
+        words = [python, "-m", "pytest", "-q", "-o", "junit_family=xunit1", f"--junitxml={junit}"]
         if configuration.processes > 1:
             words += ["-n", str(configuration.processes), "--dist", "loadfile"]
         cores = sorted(os.sched_getaffinity(0))[:1] if configuration.one_core else os.sched_getaffinity(0)
-        environment = {**os.environ, **configuration.environment}
-        subprocess.run(
+        environment = {**os.environ, **dict.fromkeys(DECIDING), **configuration.environment}
+        done = subprocess.run(
             [*words, *configuration.paths],
             cwd=ROOT,
             env={key: value for key, value in environment.items() if value is not None},
@@ -165,17 +172,22 @@ def run(name: str, state: str) -> Outcome:
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
             check=False,
         )
-    outcome = read_outcome(place / "junit.xml", (time.monotonic() - started) / 60)
-    text = json.dumps({**outcome.__dict__, "state": state})
+    return keep(name, state, read_outcome(junit, (time.monotonic() - started) / 60, done.returncode))
+
+
+def keep(name: str, state: str, outcome: Outcome) -> Outcome:
+    """Write the outcome where the table looks for it."""
+    place, text = place_of(name), json.dumps({**outcome.__dict__, "state": state})
     (place / "outcome.partial").write_text(text)
     (place / "outcome.partial").replace(place / "outcome.json")
     return outcome
 
 
-def read_outcome(junit: Path, minutes: float) -> Outcome:
+def read_outcome(junit: Path, minutes: float, exit_code: int) -> Outcome:
     """The counts of a JUnit report; without one (pytest did not get that far) one failure."""
+    log = junit.parent / "log"
     if not junit.exists():
-        return Outcome(0, 1, 0, minutes, (f"pytest did not run: see {junit.parent.relative_to(ROOT)}/log",))
+        return Outcome(0, 1, 0, minutes, (f"pytest did not run: see {log}",), exit_code)
     cases = ElementTree.parse(junit).getroot().iter("testcase")
     failures, skipped, passed = [], 0, 0
     for case in cases:
@@ -186,10 +198,12 @@ def read_outcome(junit: Path, minutes: float) -> Outcome:
             skipped += 1
         else:
             passed += 1
-    return Outcome(passed, len(failures), skipped, minutes, tuple(failures))
+    if exit_code and not failures:
+        failures = [f"pytest ended with {exit_code}: see {log}"]
+    return Outcome(passed, len(failures), skipped, minutes, tuple(failures), exit_code)
 
 
-def without_extras(log) -> str:
+def without_extras(log: TextIO) -> str:
     """The Python of an environment with the package as a wheel, its dependencies, and what tests need; made once."""
     folder = FOLDER / "environment"
     python = folder / "bin" / "python"
@@ -205,11 +219,13 @@ def without_extras(log) -> str:
         run_logged([*pip, *constraints, torch, *tools], log)
         run_logged([*pip, *constraints, "--no-build-isolation", str(ROOT)], log)
         mark.write_text(lock)
+    for leftover in (ROOT / "build").glob("lib*"):  # setuptools would pack modules that are no more
+        shutil.rmtree(leftover)
     run_logged([*pip, "--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT)], log)
     return str(python)
 
 
-def run_logged(words: Sequence[str], log) -> None:
+def run_logged(words: Sequence[str], log: TextIO) -> None:
     log.write(f"$ {' '.join(words)}\n")
     log.flush()
     subprocess.run(words, stdout=log, stderr=subprocess.STDOUT, check=True, cwd=ROOT)
@@ -222,10 +238,16 @@ def work(names: Sequence[str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (FOLDER / "process").write_text(str(os.getpid()))
         for name in names:
-            if kept_outcome(name, state := fingerprint()) is None:
+            if not is_green(name, state := fingerprint()):
                 (FOLDER / "now").write_text(name)
                 run(name, state)
         (FOLDER / "process").unlink()
+
+
+def is_green(name: str, state: str) -> bool:
+    """Whether it passed in this state of the project; what failed is run again."""
+    outcome = kept_outcome(name, state)
+    return outcome is not None and outcome.is_green
 
 
 def is_working() -> bool:
@@ -233,7 +255,7 @@ def is_working() -> bool:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False
@@ -271,11 +293,34 @@ def follow() -> None:
         time.sleep(1)
 
 
+def start(names: Sequence[str]) -> None:
+    """Start the work in a session of its own, and wait until it holds the lock."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    words = [word for name in names for word in ("--only", name)]
+    with open(FOLDER / "errors", "w") as errors:
+        child = subprocess.Popen(
+            [sys.executable, __file__, "--work", *words],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stderr=errors,
+        )
+    while child.poll() is None and not is_working():
+        time.sleep(0.1)
+
+
 def stop() -> None:
-    """End the work and everything it started."""
+    """Interrupt pytest, so that tests can end what they started; then end what is left of the group."""
     path = FOLDER / "process"
-    if is_working() and path.exists():
-        os.killpg(int(path.read_text()), signal.SIGTERM)
+    if not (is_working() and path.exists()):
+        return
+    group = int(path.read_text())
+    for number, patience in ((signal.SIGINT, 20), (signal.SIGKILL, 5)):
+        os.killpg(group, number)
+        waited_until = time.monotonic() + patience
+        while is_working() and time.monotonic() < waited_until:
+            time.sleep(0.2)
+        if not is_working():
+            return
 
 
 def main() -> None:
@@ -295,14 +340,11 @@ def main() -> None:
     if arguments.work:
         return work(names)
     if not arguments.status:
-        words = [word for name in names for word in ("--only", name)]
-        if not is_working():
-            subprocess.Popen(
-                [sys.executable, __file__, "--work", *words], start_new_session=True, stdin=subprocess.DEVNULL
-            )
-            time.sleep(1)
         try:
-            follow()
+            follow()  # what somebody else started, perhaps for fewer configurations
+            if not all(is_green(name, fingerprint()) for name in names):
+                start(names)
+                follow()
         except KeyboardInterrupt:
             print("it goes on in the background; `make portable` shows it again")
     text, green = table(names)

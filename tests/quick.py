@@ -4,7 +4,6 @@ Those whose own imports name a changed module, changed test files, and a small c
 on the main branch. `make test` runs everything.
 
     python tests/quick.py            # the paths, for pytest
-    python tests/quick.py --core     # only the core
 """
 
 import ast
@@ -28,6 +27,17 @@ CORE = (
     "tests/runs",
     "tests/tasks/test_every_task.py",
 )
+#: files that no test imports, by how their names begin
+BESIDE = {
+    "src/semfocus/report/templates/": "tests/report/test_page.py",
+    "README.md": "tests/test_readme.py",
+    "docs/": "tests/integrations/test_examples.py",
+    "examples/learn/": "tests/test_learn.py",
+    "benchmarks/": "tests/test_benchmarks.py",
+    "setup.py": "tests/test_packages.py",
+    ".ci/packages/": "tests/test_packages.py",
+    "results/campaign.py": "tests/test_suite.py",
+}
 #: more than so many files of tests, and `make test` is the better choice
 MOST = 25
 
@@ -96,17 +106,20 @@ def touched_tests(changed: set[Path]) -> Iterator[Path]:
         names = imported(path)
         if path in changed or names & modules or {name.split(".")[-1] for name in names} & helpers:
             yield path
+    for path in sorted(changed):
+        name = str(path.relative_to(ROOT))
+        yield from (ROOT / tests for start, tests in BESIDE.items() if name.startswith(start))
 
 
-def chosen() -> list[str]:
+def chosen(changed: set[Path]) -> list[str]:
     """Paths for pytest, relative to the project."""
-    touched = [str(path.relative_to(ROOT)) for path in touched_tests(changed_files())]
+    touched = list(dict.fromkeys(str(path.relative_to(ROOT)) for path in touched_tests(changed)))
     if len(touched) > MOST:
         print(f"{len(touched)} files of tests are touched: `make test` runs them all", file=sys.stderr)
-        touched = []
+        touched = [each for each in touched if ROOT / each in changed]
     core = [path for path in CORE if (ROOT / path).exists()]
     return [*core, *(path for path in touched if not any(path.startswith(each) for each in core))]
 
 
 if __name__ == "__main__":
-    print("\n".join(CORE if "--core" in sys.argv[1:] else chosen()))
+    print("\n".join(chosen(changed_files())))

@@ -145,8 +145,6 @@ def _why_none() -> str:
     chosen = os.environ.get("SEMFOCUS_KERNELS")
     if chosen == "none":
         return "switched off by SEMFOCUS_KERNELS=none"
-    if chosen:
-        return f"no such file: SEMFOCUS_KERNELS={chosen}"
     if NOT_COMPILED.exists():
         failure = " ".join(NOT_COMPILED.read_text(encoding="utf-8", errors="replace").split())
         return f"not compiled when semfocus was installed: {failure}"

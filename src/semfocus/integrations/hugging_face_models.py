@@ -32,7 +32,7 @@ class HuggingFaceUndo:
         for module in self.modules:
             AttachedPoint.detach(module)
             for key, hook in list(module._forward_pre_hooks.items()):
-                if hook is refuse_other_attention:
+                if isinstance(hook, OtherAttentionRefusal):
                     del module._forward_pre_hooks[key]
         self.configs.put_back()
 
@@ -72,6 +72,8 @@ def switch_attentions(
 ) -> None:
     """From now on these modules call our functions; a layer without a pattern is full attention as before."""
     undo.configs.take(model)
+    for each_config in undo.configs.configs:
+        each_config.ours._attn_implementation_internal = _implementation(model, each_config.ours)
     for each, pattern in zip(found, patterns, strict=True):
         point = (
             SwitchedAttention(Full(), 1.0)
@@ -80,9 +82,9 @@ def switch_attentions(
         )
         undo.modules.append(each.module)
         point.attach(each.module)
-        each.module.register_forward_pre_hook(refuse_other_attention)
-    for each_config in undo.configs.configs:
-        each_config.ours._attn_implementation_internal = _implementation(model, each_config.ours)
+        module: Any = each.module
+        ours = module.config._attn_implementation
+        each.module.register_forward_pre_hook(OtherAttentionRefusal(ours))
     config = getattr(model, "config", None)
     if hasattr(config, "_attn_implementation"):
         texts = [None if pattern is None else str(pattern) for pattern in patterns]
@@ -98,17 +100,23 @@ def _implementation(model: nn.Module, config: Any) -> str:
         for each in models
         if any(getattr(each.config, key, None) is config for key in each.config.sub_configs)
     ]
-    return NAME if all(each._supports_sdpa for each in holders) else ADDITIVE_NAME
+    holders = holders or models  # a config that nobody holds: what all of them can take
+    return NAME if holders and all(each._supports_sdpa for each in holders) else ADDITIVE_NAME
 
 
-def refuse_other_attention(module: Any, inputs: tuple[Any, ...]) -> None:
-    """A hook of every switched module: `set_attn_implementation` would go past the pattern without a word."""
-    implementation = module.config._attn_implementation
-    if implementation not in (NAME, ADDITIVE_NAME):
-        raise ValueError(
-            f"{type(module).__name__} was switched by semfocus.apply and then set to {implementation!r} attention, which "
-            "knows no pattern: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"
-        )
+@dataclass(frozen=True)
+class OtherAttentionRefusal:
+    """A hook of every switched module: `set_attn_implementation` would lose the pattern, or the masks it needs, unnoticed."""
+
+    ours: str
+
+    def __call__(self, module: Any, inputs: tuple[Any, ...]) -> None:
+        implementation = module.config._attn_implementation
+        if implementation != self.ours:
+            raise ValueError(
+                f"{type(module).__name__} was switched by semfocus.apply and then set to {implementation!r} attention, "
+                f"not {self.ours!r}: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"
+            )
 
 
 def remembered(model: nn.Module, number: int) -> tuple[list[Pattern | None], float]:

@@ -11,6 +11,7 @@ from semfocus.durable import write_durably
 from semfocus.runs.directory import DamagedRun, RunDirectory, holding
 from semfocus.runs.journal import append, read_journal, seal, unseal
 from semfocus.runs.landscape_spec import GridSpec, HessianSpec, parse_place
+from semfocus.runs.record import with_kernel_version
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,7 +103,9 @@ class LandscapeDirectory:
 
     def numerics(self) -> list[dict[str, Any]]:
         """The numerics classes of the values: more than one, and bits may differ between them."""
-        seen = {json.dumps(event["numerics"], sort_keys=True) for event in self._events()}
+        seen = {
+            json.dumps(with_kernel_version(event["numerics"]), sort_keys=True) for event in self._events()
+        }
         return [json.loads(each) for each in sorted(seen)]
 
     def missing_rows(self) -> list[int]:

@@ -8,17 +8,21 @@ from typing import Any
 
 from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of
 from semfocus.runs.journal import CorruptJournal
-from semfocus.runs.shape import problem_of_spec
+from semfocus.runs.shape import OPTIONAL_NUMBERS, problem_of_spec
 
 #: training accuracy that counts as converged, as in the paper
 TARGET_ACCURACY = 0.95
 
 Record = dict[str, Any]
 _NOT_THE_RESULT = ("environment", "attempts", "problems", "run", "probes")
-#: columns of a curve that came after version 0.1.0: left out, so that a digest means the same in every version
-_LATER_COLUMNS = ("gradient_norm", "clipped_share")
 #: events that a run goes through without changing its state
 _ON_THE_WAY = ("epoch", "probe")
+
+
+def with_kernel_version(numerics: Mapping[str, Any]) -> dict[str, Any]:
+    """A numerics class as it is written now: version 0.1.0 named no kernel version, and its kernels are version 1."""
+    first = None if numerics.get("kernels") == "none" else 1
+    return {"kernel_version": first, **numerics}
 
 
 def is_text(task: str) -> bool:
@@ -118,7 +122,7 @@ def result_digest(record: Record) -> str:
     result = {key: value for key, value in record.items() if key not in _NOT_THE_RESULT}
     if isinstance(result.get("curve"), dict):
         curve = result["curve"]
-        result["curve"] = {key: values for key, values in curve.items() if key not in _LATER_COLUMNS}
+        result["curve"] = {key: values for key, values in curve.items() if key not in OPTIONAL_NUMBERS}
     return hashlib.sha256(json.dumps(_without_times(result), sort_keys=True).encode()).hexdigest()[:20]
 
 

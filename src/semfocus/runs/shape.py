@@ -18,8 +18,8 @@ _NUMBERS = (
     *("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "held_out_loss"),
     *("train_seconds", "evaluation_seconds"),
 )
-#: columns that a curve may lack, or lack for some epochs
-_OPTIONAL_NUMBERS = ("gradient_norm", "clipped_share")
+#: columns of a curve that came after version 0.1.0: a run may lack them, and its digest leaves them out
+OPTIONAL_NUMBERS = ("gradient_norm", "clipped_share")
 
 #: what labels are made of; a field that is not written is at its default
 _FACTORS = (
@@ -89,7 +89,7 @@ def _problem_of_curve(curve: dict[str, Any]) -> str | None:
     for name in _NUMBERS:
         if not all(isinstance(value, int | float) for value in curve.get(name, [None])):
             return f"curve.{name} is not a list of numbers"
-    for name in _OPTIONAL_NUMBERS:
+    for name in OPTIONAL_NUMBERS:
         if not all(value is None or isinstance(value, int | float) for value in curve.get(name, [])):
             return f"curve.{name} is not a list of numbers and nulls"
     return None

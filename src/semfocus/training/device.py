@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from semfocus.mechanisms import kernel_version, kernels_in_use
+from semfocus.runs.record import with_kernel_version
 
 
 def resolve_device(name: str) -> torch.device:
@@ -50,13 +51,8 @@ def numerics_class(device: torch.device) -> dict[str, Any]:
 
 
 def same_numerics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two numerics classes are one. Version 0.1.0 named no kernel version: its kernels are version 1."""
-    return _with_version(one) == _with_version(other)
-
-
-def _with_version(numerics: Mapping[str, Any]) -> dict[str, Any]:
-    first = None if numerics.get("kernels") == "none" else 1
-    return {"kernel_version": first, **numerics}
+    """Whether two numerics classes are one."""
+    return with_kernel_version(one) == with_kernel_version(other)
 
 
 @lru_cache(maxsize=1)

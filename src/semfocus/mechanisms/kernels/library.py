@@ -181,7 +181,9 @@ def compiled_library() -> Library | None:
     folder = Path(__file__).parent
     paths = [Path(named)] if named else [folder / f"_native{suffix}" for suffix in EXTENSION_SUFFIXES]
     path = next((each for each in paths if each.exists()), None)
-    if path is None and not named:
+    if path is None and named:
+        raise ImportError(f"SEMFOCUS_KERNELS={named}: no such file")
+    if path is None:
         warnings.warn(
             "no compiled kernels here: attention runs on PyTorch, which is slower; see `semfocus doctor`",
             stacklevel=2,

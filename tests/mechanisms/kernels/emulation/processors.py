@@ -90,7 +90,7 @@ class Outcome:
             return f"exit code {self.code}"
         if self.chosen() != self.processor.expected:
             return f"expected {self.processor.expected}"
-        return None if int(self.found(r"^checks: (\d+), failed: 0,")) > 0 else "no checks"
+        return "no checks" if self.found(r"^checks: (\d+), failed: 0,") in ("0", "-") else None
 
     def row(self) -> tuple[str, ...]:
         numbers = (self.found(rf"^checks: .*{each} ([^,\s]+)") for each in ("float", "double"))
@@ -144,7 +144,7 @@ class Workshop:
         done = subprocess.run(
             [str(each) for each in command], env=environment, capture_output=True, text=True
         )
-        return Outcome(processor, done.returncode, done.stdout)
+        return Outcome(processor, done.returncode, done.stdout + done.stderr)
 
 
 def _run(*command: str, environment: dict[str, str] | None = None) -> None:
