@@ -34,7 +34,9 @@ def peak_bytes() -> int:
     """
     status = Path("/proc/self/status")
     if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        line = next(
+            line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM")
+        )
         return 1024 * int(line.split()[1])
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -44,7 +46,7 @@ def forget_peak() -> None:
     """Set the peak back to what is resident now, where the system can: loading may have needed more for a moment."""
     control = Path("/proc/self/clear_refs")
     if control.exists():
-        control.write_text("5")
+        control.write_text("5", encoding="utf-8")
 
 
 def main() -> None:

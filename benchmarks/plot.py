@@ -36,7 +36,7 @@ Curves = dict[str, list[tuple[int, float]]]
 def read_curves(path: Path, k: str = "5", threads: str = "1", direction: str = "forward+backward") -> Curves:
     """For each method (length, milliseconds of one sequence), by length."""
     curves: Curves = {}
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if (row["threads"], row["direction"]) == (threads, direction) and row["k"] in (k, ""):
                 time = float(row["median milliseconds"]) / int(row["batch"])

@@ -42,13 +42,13 @@ def write_data(path: Path) -> None:
         for place in draw.sample(range(12), 1 if label else 2):
             symbols[place] = "c"
         rows.append(f"{' '.join(symbols)},{'one' if label else 'more'}")
-    path.write_text("\n".join(["sequence,label", *rows]) + "\n")
+    path.write_text("\n".join(["sequence,label", *rows]) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model, data = Path(folder, "mine.py"), Path(folder, "data.csv")
-        model.write_text(MODEL)
+        model.write_text(MODEL, encoding="utf-8")
         write_data(data)
         result = run_trial(
             model,

@@ -139,7 +139,7 @@ def kept_outcome(name: str, state: str) -> Outcome | None:
     path = place_of(name) / "outcome.json"
     if not path.exists():
         return None
-    values = json.loads(path.read_text())
+    values = json.loads(path.read_text(encoding="utf-8"))
     if values.pop("state") != state:
         return None
     return Outcome(**{**values, "failures": tuple(values["failures"])})
@@ -151,7 +151,7 @@ def run(name: str, state: str) -> Outcome:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     started, junit = time.monotonic(), place / "junit.xml"
-    with open(place / "log", "w") as log:
+    with open(place / "log", "w", encoding="utf-8") as log:
         try:
             python = without_extras(log) if configuration.without_extras else sys.executable
         except subprocess.CalledProcessError:
@@ -207,11 +207,11 @@ def without_extras(log: TextIO) -> str:
     """The Python of an environment with the package as a wheel, its dependencies, and what tests need; made once."""
     folder = FOLDER / "environment"
     python = folder / "bin" / "python"
-    lock = (ROOT / "requirements.lock").read_text()
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     mark = folder / "lock"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     constraints = ["-c", str(ROOT / "requirements.lock")]
-    if not mark.exists() or mark.read_text() != lock:
+    if not mark.exists() or mark.read_text(encoding="utf-8") != lock:
         shutil.rmtree(folder, ignore_errors=True)
         run_logged([sys.executable, "-m", "venv", str(folder)], log)
         torch = next(line for line in lock.splitlines() if line.startswith("torch=="))
@@ -234,7 +234,7 @@ def run_logged(words: Sequence[str], log: TextIO) -> None:
 def work(names: Sequence[str]) -> None:
     """Run what has not ended, one configuration after the other; only one process at a time does so."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w") as lock:
+    with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (FOLDER / "process").write_text(str(os.getpid()))
         for name in names:
@@ -253,7 +253,7 @@ def is_green(name: str, state: str) -> bool:
 def is_working() -> bool:
     """Whether a process holds the lock."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w") as lock:
+    with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -264,7 +264,9 @@ def is_working() -> bool:
 def table(names: Sequence[str]) -> tuple[str, bool]:
     """The outcomes as text, and whether all are green."""
     state, green = fingerprint(), True
-    current = (FOLDER / "now").read_text() if is_working() and (FOLDER / "now").exists() else None
+    current = (
+        (FOLDER / "now").read_text(encoding="utf-8") if is_working() and (FOLDER / "now").exists() else None
+    )
     lines = [f"{'configuration':<18}{'passed':>8}{'failed':>8}{'skipped':>9}{'minutes':>9}  result"]
     failures = []
     for name in names:
@@ -287,7 +289,7 @@ def follow() -> None:
     shown = None
     while is_working():
         path = FOLDER / "now"
-        if path.exists() and (now := path.read_text()) != shown:
+        if path.exists() and (now := path.read_text(encoding="utf-8")) != shown:
             shown = now
             print(f"running: {shown} ({CONFIGURATIONS[shown].about})", flush=True)
         time.sleep(1)
@@ -297,7 +299,7 @@ def start(names: Sequence[str]) -> None:
     """Start the work in a session of its own, and wait until it holds the lock."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     words = [word for name in names for word in ("--only", name)]
-    with open(FOLDER / "errors", "w") as errors:
+    with open(FOLDER / "errors", "w", encoding="utf-8") as errors:
         child = subprocess.Popen(
             [sys.executable, __file__, "--work", *words],
             start_new_session=True,
@@ -313,7 +315,7 @@ def stop() -> None:
     path = FOLDER / "process"
     if not (is_working() and path.exists()):
         return
-    group = int(path.read_text())
+    group = int(path.read_text(encoding="utf-8"))
     for number, patience in ((signal.SIGINT, 20), (signal.SIGKILL, 5)):
         os.killpg(group, number)
         waited_until = time.monotonic() + patience

@@ -69,7 +69,7 @@ def exports(package: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if not path.exists():
         return found
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {alias.asname or alias.name: node.module for alias in node.names}
         if isinstance(node, ast.Dict):
@@ -82,7 +82,7 @@ def exports(package: str) -> dict[str, str]:
 def imported(path: Path) -> set[str]:
     """The modules of ours that a file names in its imports, looked up behind packages."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -32,9 +32,13 @@ def test_runs_and_names_its_claim(script: Script, name: str, capsys: pytest.Capt
 
 
 def test_make_bench_runs_every_script_with_a_claim() -> None:
-    makefile = (BENCHMARKS.parent / "Makefile").read_text()
+    makefile = (BENCHMARKS.parent / "Makefile").read_text(encoding="utf-8")
     named = next(line for line in makefile.splitlines() if line.startswith("BENCHMARKS :="))
-    scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "claim" in path.read_text()[:12].lower()}
+    scripts = {
+        path.stem
+        for path in BENCHMARKS.glob("*.py")
+        if "claim" in path.read_text(encoding="utf-8")[:12].lower()
+    }
     assert set(named.split()[2:]) == scripts
 
 

@@ -58,7 +58,7 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init
 def test_imports_go_down_only(path: Path) -> None:
     part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
     assert part in LEVELS, f"give {part} a level"
-    assert violations(part, path.read_text()) == []
+    assert violations(part, path.read_text(encoding="utf-8")) == []
 
 
 def test_the_guard_sees_every_form_of_import() -> None:

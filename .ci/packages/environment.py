@@ -14,7 +14,9 @@ from steps import expect
 
 PROJECT = Path(__file__).resolve().parents[2]
 TORCH = next(
-    line for line in (PROJECT / "requirements.lock").read_text().splitlines() if line.startswith("torch==")
+    line
+    for line in (PROJECT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    if line.startswith("torch==")
 )
 #: where pip finds packages, and the language; nothing else of ours reaches a command
 KEPT_VARIABLES = re.compile(r"(?:PIP|LC|SSL|REQUESTS)_|LANG$|.*_proxy$", re.IGNORECASE)
@@ -145,7 +147,7 @@ class Environment:
         notes = out.count("no compiled kernels here")
         expect(notes == (0 if kernels else 1), f"{notes} notes that there are no kernels")
         used = {
-            json.loads(path.read_text())["environment"]["numerics"]["kernels"]
+            json.loads(path.read_text(encoding="utf-8"))["environment"]["numerics"]["kernels"]
             for path in (self.work / "runs").glob("*/record.json")
         }
         expect((used != {"none"}) == kernels and len(used) == 1, f"kernels of the runs: {used}")

@@ -28,7 +28,9 @@ NUMBERS = {
 #: from the vectors, by task and quantile
 TABLE = {
     vector["what"].removeprefix("lhs table "): vector
-    for vector in json.loads((Path(__file__).parents[1] / "theory" / "vectors.json").read_text())
+    for vector in json.loads(
+        (Path(__file__).parents[1] / "theory" / "vectors.json").read_text(encoding="utf-8")
+    )
     if vector["id"] == "T23"
 }
 NAMES = {
@@ -148,7 +150,7 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], message: st
 def test_the_regions_are_drawn(tmp_path: Path) -> None:
     drawing, page = tmp_path / "new" / "regions.svg", tmp_path / "regions.html"
     assert invoke("--regions", drawing).exit_code == 0
-    root = ElementTree.fromstring(drawing.read_text())
+    root = ElementTree.fromstring(drawing.read_text(encoding="utf-8"))
     space = "{http://www.w3.org/2000/svg}"
     assert root.tag == f"{space}svg"
     marks = [group for group in root.iter(f"{space}g") if "mark " in group.attrib["class"]]
@@ -170,12 +172,12 @@ def test_the_regions_are_drawn(tmp_path: Path) -> None:
         == 4
     )
     assert len(list(root.iter(f"{space}path"))) > 20
-    assert "holds for 0 of these 16" in drawing.read_text()
-    assert "these numbers" not in drawing.read_text()
+    assert "holds for 0 of these 16" in drawing.read_text(encoding="utf-8")
+    assert "these numbers" not in drawing.read_text(encoding="utf-8")
 
     result = invoke(*given(), "--regions", page)
     assert str(page) in result.output.replace("\n", "")
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "these numbers" in text
     assert "with exact constants it does not" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", ""), "needs no network"

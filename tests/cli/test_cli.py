@@ -57,7 +57,7 @@ BAD = {
 def test_bad_input_is_one_line_with_exit_code_2_and_creates_nothing(
     runs: Path, arguments: list[str], message: str
 ) -> None:
-    Path("bad.csv").write_text("sequence,label\n0 1,a\n0 1\n")
+    Path("bad.csv").write_text("sequence,label\n0 1,a\n0 1\n", encoding="utf-8")
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
@@ -96,7 +96,10 @@ def test_a_diverging_run_exits_with_1_and_is_recorded(runs: Path) -> None:
     result = invoke("train", "parity", *wild, store=runs)
     assert result.exit_code == 1
     assert "diverged" in result.stderr
-    assert json.loads(next(runs.iterdir()).joinpath("record.json").read_text())["state"] == "diverged"
+    assert (
+        json.loads(next(runs.iterdir()).joinpath("record.json").read_text(encoding="utf-8"))["state"]
+        == "diverged"
+    )
 
 
 def test_evaluate_at_other_lengths(runs: Path) -> None:
@@ -117,7 +120,7 @@ def test_evaluate_on_a_file_written_by_sample(runs: Path) -> None:
     assert "30 samples written" in written.stdout
     result = invoke("evaluate", name, "--data", "more.tsv", "--json", store=runs)
     assert result.exit_code == 0, result.stderr
-    Path("wrong.tsv").write_text("Source\tTarget\n0 1 7\t0\n")
+    Path("wrong.tsv").write_text("Source\tTarget\n0 1 7\t0\n", encoding="utf-8")
     wrong = invoke("evaluate", name, "--data", "wrong.tsv", store=runs)
     assert wrong.exit_code == 2
     assert "line 2: even_pairs has no symbol '7'" in wrong.stderr
@@ -147,7 +150,7 @@ def test_users_own_data_train_from_a_file(runs: Path) -> None:
 def test_a_users_recipe_trains_evaluates_and_is_needed_again(runs: Path) -> None:
     from tests_recipe import RECIPE
 
-    Path("mine.py").write_text(RECIPE)
+    Path("mine.py").write_text(RECIPE, encoding="utf-8")
     arguments = ["train", "first_bit", "--pattern", "every_other(2)", "--recipe", "mine.py", *TINY]
     result = invoke(*arguments, "--json", store=runs)
     assert result.exit_code == 0, result.stderr
@@ -188,7 +191,7 @@ RECIPE_MISTAKES = {
 
 @pytest.mark.parametrize(("source", "message"), RECIPE_MISTAKES.values(), ids=RECIPE_MISTAKES.keys())
 def test_a_mistake_in_a_recipe_file_is_one_line(runs: Path, source: str, message: str) -> None:
-    Path("mine.py").write_text(source)
+    Path("mine.py").write_text(source, encoding="utf-8")
     result = invoke("train", "parity", "--recipe", "mine.py", store=runs)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -196,7 +199,7 @@ def test_a_mistake_in_a_recipe_file_is_one_line(runs: Path, source: str, message
 
 
 def test_a_data_file_has_its_own_lengths(runs: Path) -> None:
-    Path("mine.csv").write_text("sequence,label\n0 1,a\n1 1 0,b\n")
+    Path("mine.csv").write_text("sequence,label\n0 1,a\n1 1 0,b\n", encoding="utf-8")
     result = invoke("train", "file:mine.csv", "--length", "5", store=runs)
     assert result.exit_code == 2
     assert "a data file has its own lengths" in result.stderr

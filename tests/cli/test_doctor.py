@@ -118,7 +118,9 @@ def test_the_processors_name_on_a_mac(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_it_knows_the_packages_of_pyproject() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     names = {each.split(">")[0] for each in project["dependencies"]}
     assert set(doctor.REQUIRED) == names
     extras = {

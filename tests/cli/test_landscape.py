@@ -38,8 +38,8 @@ def test_two_runs_side_by_side(store: Store, two_runs: list[str], tmp_path: Path
     assert said.count("largest eigenvalues") == 2
     assert "Lipschitz estimates" in said
     assert said.count("training accuracy") == 2
-    assert page.read_text().count('class="panel map"') == 2
-    assert "semfocus landscape" in page.read_text()
+    assert page.read_text(encoding="utf-8").count('class="panel map"') == 2
+    assert "semfocus landscape" in page.read_text(encoding="utf-8")
     code, said, _ = landscape(store, *two_runs, *SMALL, "--hessian", "1", "--json")
     first, second = json.loads(said)
     assert [first["pattern"], second["pattern"]] == ["full", "top_k(3)"]
@@ -98,4 +98,4 @@ def test_ctrl_c_says_that_the_same_command_continues(store: Store, two_runs: lis
 def test_a_page_of_maps_alone(store: Store, two_runs: list[str], tmp_path: Path) -> None:
     code, _, errors = landscape(store, *two_runs, *SMALL, "--page", str(tmp_path / "new" / "maps.SVG"))
     assert code == 0, errors
-    assert (tmp_path / "new" / "maps.SVG").read_text().count('class="panel map"') == 2
+    assert (tmp_path / "new" / "maps.SVG").read_text(encoding="utf-8").count('class="panel map"') == 2

@@ -86,7 +86,7 @@ def test_a_page_and_the_way_there(runs: Path, tmp_path: Path) -> None:
         "probe", *names(runs), "--samples", 10, "--every", 2, "--page", page, "--sequence", 2, store=runs
     )
     assert done.exit_code == 0, done.stderr
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "held-out sequence 2" in text
     assert "semfocus probe" in text
     assert "What comes first" in text

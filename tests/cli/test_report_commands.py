@@ -56,7 +56,7 @@ def test_report_writes_into_the_store_and_says_where(filled: Path, options: list
 def test_report_of_one_study_has_its_question_and_its_runs_only(filled: Path, tmp_path: Path) -> None:
     page = tmp_path / "elsewhere" / "page.html"
     assert invoke("report", "--store", filled, "--study", "first", "--output", page).exit_code == 0
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "Which is first?" in text
     assert "even_pairs" in text
     assert "missing_duplicate" not in text

@@ -55,11 +55,11 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
         assert arm in first.stdout
     assert lines[-2] == "Report: runs/quick.html"
     assert lines[-1] == "To continue or repeat: semfocus study quick"
-    page = Path("runs/quick.html").read_text()
+    page = Path("runs/quick.html").read_text(encoding="utf-8")
     assert "top_k(5)" in page
     assert "<figure><svg " in page
     (plan,) = Path("runs/plans").iterdir()
-    assert len(json.loads(plan.read_text())["runs"]) == 10
+    assert len(json.loads(plan.read_text(encoding="utf-8"))["runs"]) == 10
 
     again = invoke("quick", *SERIAL)
     assert again.stdout == first.stdout
@@ -115,7 +115,7 @@ def specs():
 
 @pytest.mark.parametrize("executor", ["pool", "serial"])
 def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
-    Path("endless.py").write_text(ENDLESS)
+    Path("endless.py").write_text(ENDLESS, encoding="utf-8")
     command = [sys.executable, "-m", "semfocus", "study", "endless.py", "--executor", executor, "-q"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -170,18 +170,18 @@ def specs():
 
 
 def test_a_file_with_its_own_pattern_runs_in_worker_processes() -> None:
-    Path("mine.py").write_text(OWN.replace("BODY", ""))
+    Path("mine.py").write_text(OWN.replace("BODY", ""), encoding="utf-8")
     result = printed("mine.py", "--executor", "pool", "--workers", "1", "-q")
     assert result["question"] == "Is <nothing> enough?"
     assert [record["state"] for record in result["records"]] == ["done", "done"]
     assert len({record["spec"]["recipe"] for record in result["records"]} - {None}) == 1
     assert [arm["label"] for arm in result["summaries"][0]["arms"]] == ["full", "even"]
-    page = Path(result["report"]).read_text()
+    page = Path(result["report"]).read_text(encoding="utf-8")
     assert "Is &lt;nothing&gt; enough?" in page
 
 
 def test_a_run_that_fails_stops_no_other_and_exits_with_3() -> None:
-    Path("mine.py").write_text(OWN.replace("BODY", "raise RuntimeError('no keys today')"))
+    Path("mine.py").write_text(OWN.replace("BODY", "raise RuntimeError('no keys today')"), encoding="utf-8")
     result = invoke("mine.py", *SERIAL, "--no-report")
     assert result.exit_code == 3
     assert "failed: " in result.stdout
@@ -189,7 +189,7 @@ def test_a_run_that_fails_stops_no_other_and_exits_with_3() -> None:
     assert "1 of 2 runs did not succeed" in result.stderr
     (trace,) = Path("runs").glob("*/failure.txt")
     assert f"traceback: {trace}" in result.stdout
-    text = trace.read_text()
+    text = trace.read_text(encoding="utf-8")
     assert text.rstrip().endswith("RuntimeError: no keys today")
     assert "mine.py" in text
     assert "line" in text
@@ -199,7 +199,8 @@ def test_the_traceback_of_a_run_that_ends_well_in_the_end_is_gone() -> None:
     Path("mine.py").write_text(
         OWN.replace(
             "BODY", "import pathlib\n        if not pathlib.Path('mended').exists(): raise OSError('not yet')"
-        )
+        ),
+        encoding="utf-8",
     )
     assert invoke("mine.py", *SERIAL, "--no-report").exit_code == 3
     assert len(list(Path("runs").glob("*/failure.txt"))) == 1
@@ -210,9 +211,9 @@ def test_the_traceback_of_a_run_that_ends_well_in_the_end_is_gone() -> None:
 
 def test_editing_a_file_leaves_the_runs_of_built_in_patterns_alone() -> None:
     text = OWN.replace("BODY", "")
-    Path("mine.py").write_text(text)
+    Path("mine.py").write_text(text, encoding="utf-8")
     first = {record["spec"]["pattern"]: record for record in printed("mine.py", *SERIAL)["records"]}
-    Path("mine.py").write_text(text.replace("enough", "plenty"))
+    Path("mine.py").write_text(text.replace("enough", "plenty"), encoding="utf-8")
     result = printed("mine.py", *SERIAL)
     second = {record["spec"]["pattern"]: record for record in result["records"]}
     assert first["full"]["run"] == second["full"]["run"]
@@ -223,24 +224,24 @@ def test_editing_a_file_leaves_the_runs_of_built_in_patterns_alone() -> None:
 
 def test_patterns_in_a_file_of_their_own_outlive_edits_of_the_study() -> None:
     head, tail = OWN.replace("BODY", "").split("def specs")
-    Path("patterns.py").write_text(head)
+    Path("patterns.py").write_text(head, encoding="utf-8")
     study = f"from semfocus.studies import grid\n\nQUESTION = 'Which?'\n\n\ndef specs{tail}"
-    Path("mine.py").write_text(study)
+    Path("mine.py").write_text(study, encoding="utf-8")
     first = printed("mine.py", "--recipe", "patterns.py", *SERIAL)
-    Path("mine.py").write_text(study.replace("Which?", "Which one?"))
+    Path("mine.py").write_text(study.replace("Which?", "Which one?"), encoding="utf-8")
     second = printed("mine.py", "--recipe", "patterns.py", *SERIAL)
     assert second["question"] == "Which one?"
     assert [each["run"] for each in first["records"]] == [each["run"] for each in second["records"]]
-    Path("mine.py").write_text(OWN.replace("BODY", ""))
+    Path("mine.py").write_text(OWN.replace("BODY", ""), encoding="utf-8")
     assert "has patterns or tasks of its own" in invoke("mine.py", "--recipe", "patterns.py").stderr
 
 
 def test_a_mistake_in_a_file_is_shown_with_its_line() -> None:
-    Path("mine.py").write_text("def specs():\n    one = 1\n    return one / 0\n")
+    Path("mine.py").write_text("def specs():\n    one = 1\n    return one / 0\n", encoding="utf-8")
     assert "ZeroDivisionError: division by zero (mine.py, line 3)" in invoke("mine.py").stderr
-    Path("mine.py").write_text("def specs():\n    return int('many')\n")
+    Path("mine.py").write_text("def specs():\n    return int('many')\n", encoding="utf-8")
     assert "(mine.py, line 2)" in invoke("mine.py").stderr
-    Path("mine.py").write_text("x = 1\n1 / 0\n")
+    Path("mine.py").write_text("x = 1\n1 / 0\n", encoding="utf-8")
     assert "(mine.py, line 2)" in invoke("mine.py").stderr
 
 
@@ -249,10 +250,14 @@ def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
     assert {record["spec"]["seed"] for record in result["records"]} == set(PAPER_SEEDS[:2])
     (summary,) = result["summaries"]
     assert [arm["label"] for arm in summary["arms"]] == ["full", "top_k(5)"]
-    plans = {json.loads(path.read_text())["name"]: path for path in Path("runs/plans").iterdir()}
+    plans = {
+        json.loads(path.read_text(encoding="utf-8"))["name"]: path for path in Path("runs/plans").iterdir()
+    }
     assert plans.keys() == {"tuned", "tuned_search"}
-    searched = json.loads(plans["tuned_search"].read_text())["runs"]
-    seeds = {json.loads(Path("runs", run, "spec.json").read_text())["seed"] for run in searched}
+    searched = json.loads(plans["tuned_search"].read_text(encoding="utf-8"))["runs"]
+    seeds = {
+        json.loads(Path("runs", run, "spec.json").read_text(encoding="utf-8"))["seed"] for run in searched
+    }
     assert seeds == set(DEVELOPMENT_SEEDS)
 
 
@@ -320,7 +325,7 @@ def test_a_study_that_measures_inside_its_models_ends_with_the_section_why() -> 
     first = invoke(*options)
     assert first.exit_code == 0, first.stderr
     assert "measured inside 3/3" in first.stderr
-    page = Path("runs/dispersion_small.html").read_text()
+    page = Path("runs/dispersion_small.html").read_text(encoding="utf-8")
     assert 'id="why"' in page
     assert "Does a pattern that shrinks the dispersion more learn faster?" in page
     kept = {path: path.read_bytes() for path in Path("runs").glob("*/probes.json")}
@@ -334,7 +339,7 @@ def test_a_study_that_measures_inside_its_models_ends_with_the_section_why() -> 
 def test_a_run_that_cannot_be_measured_inside_is_told_and_exits_with_3() -> None:
     options = ("dispersion_small", "--patterns", "full x1", "--seeds", "1", *SERIAL)
     (record,) = printed(*options)["records"]
-    Path("runs", record["run"], "probes.json").write_text("{")
+    Path("runs", record["run"], "probes.json").write_text("{", encoding="utf-8")
     result = invoke(*options)
     assert result.exit_code == 3
     assert "could not be measured inside" in result.stdout
@@ -442,7 +447,7 @@ OWN_MISTAKES = {
 
 @pytest.mark.parametrize(("text", "message"), OWN_MISTAKES.values(), ids=OWN_MISTAKES.keys())
 def test_a_mistake_in_a_users_file_is_one_line(text: str, message: str) -> None:
-    Path("mine.py").write_text(text)
+    Path("mine.py").write_text(text, encoding="utf-8")
     result = invoke("mine.py")
     assert result.exit_code == 2
     assert message in result.stderr
@@ -471,7 +476,7 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
     tasks = {summary["task"] for summary in result["summaries"]}
     assert len(tasks) == min(2, len({spec.task for spec in RECIPES[name].recipe.specs()}))
     assert all("full" in [arm["label"] for arm in summary["arms"]] for summary in result["summaries"])
-    page = Path(result["report"]).read_text()
+    page = Path(result["report"]).read_text(encoding="utf-8")
     for summary in result["summaries"]:
         assert summary["task"] in page
         assert all(arm["label"] in page for arm in summary["arms"])

@@ -32,7 +32,7 @@ def test_a_study_of_surfaces_ends_with_a_page_about_them_and_computes_nothing_tw
     first = invoke("landscape_small", *SERIAL, "-q")
     assert first.exit_code == 0, first.stderr
     assert "Report: runs/landscape_small-landscapes.html" in first.stdout
-    page = Path("runs/landscape_small-landscapes.html").read_text()
+    page = Path("runs/landscape_small-landscapes.html").read_text(encoding="utf-8")
     assert page.count('class="cells"') == 3 * 2, "three arms, two pairs of directions"
     kept = {path: path.read_bytes() for path in Path("runs").glob("*/landscapes/*/*") if path.is_file()}
     assert kept

@@ -28,7 +28,7 @@ SMALL += ["-s", "training.num_train=20", "-s", "training.num_held_out=5", "--qui
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
-    Path("book.txt").write_text("once upon a time\nthere was a text\n" * 20)
+    Path("book.txt").write_text("once upon a time\nthere was a text\n" * 20, encoding="utf-8")
 
 
 def test_training_on_a_text_ends_with_its_perplexity() -> None:
@@ -42,7 +42,9 @@ def test_files_go_by_their_names_and_two_of_one_name_by_their_folders() -> None:
     """In what is printed and on pages: a page that is shared need not show somebody's home."""
     for folder in ("a", "b"):
         Path(folder).mkdir()
-        Path(folder, "book.txt").write_text(f"{folder} once upon a time\nthere was a text\n" * 20)
+        Path(folder, "book.txt").write_text(
+            f"{folder} once upon a time\nthere was a text\n" * 20, encoding="utf-8"
+        )
     here = str(Path.cwd())
     said = CliRunner().invoke(app, ["train", "text:a/book.txt", "--json", *SMALL])
     runs = [json.loads(said.stdout)["run"]]
@@ -57,7 +59,7 @@ def test_files_go_by_their_names_and_two_of_one_name_by_their_folders() -> None:
     assert said.exit_code == 0, said.stderr
     assert "full, text:a/book.txt: " in said.stdout
     assert here not in said.stdout
-    one, two = (seen(Path(name).read_text()) for name in ("one.html", "two.html"))
+    one, two = (seen(Path(name).read_text(encoding="utf-8")) for name in ("one.html", "two.html"))
     assert "text:book.txt" in one
     assert ">training perplexity<" in one
     assert "accuracy" not in one.partition("</table>")[0].partition("<body")[2]
@@ -65,7 +67,7 @@ def test_files_go_by_their_names_and_two_of_one_name_by_their_folders() -> None:
     assert "text:b/book.txt" in two
     assert here not in one + two
     assert CliRunner().invoke(app, ["report", "--output", "three.html"]).exit_code == 0
-    three = Path("three.html").read_text()
+    three = Path("three.html").read_text(encoding="utf-8")
     headings = re.findall(r"<summary><h3>(.*?)</h3>", three)
     assert [re.sub("<[^>]*>", "", each) for each in headings] == ["text:a/book.txt", "text:b/book.txt"]
     sentences = re.findall(r'class="sentence">(.*?)<', three)
@@ -99,7 +101,7 @@ def test_samples_of_a_text_are_pieces_of_its_end() -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
-    Path("empty.txt").write_text("")
+    Path("empty.txt").write_text("", encoding="utf-8")
     result = CliRunner().invoke(app, ["train", *arguments])
     assert result.exit_code == 2
     assert message in result.stderr

@@ -30,7 +30,7 @@ NAMES = ["pytorch", "trial", "language_models", pytest.param("hugging_face", mar
 @pytest.mark.parametrize("name", NAMES)
 def test_the_script_runs_and_prints_what_the_page_shows(name):
     needs(name)
-    page = (ROOT / "docs" / f"{name}.md").read_text()
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     assert f"examples/{PAGES[name]}.py" in page
     result = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{PAGES[name]}.py")],
@@ -58,6 +58,8 @@ def comparable(name, text):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_of_the_page_runs(name):
     needs(name)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert blocks
     exec("\n".join(blocks), {"__name__": "page"})

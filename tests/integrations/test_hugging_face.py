@@ -288,7 +288,7 @@ def test_the_choice_is_saved_with_the_model(name, tmp_path):
     model.save_pretrained(tmp_path)
     patterns = [None, "top_k(2)", *[None] * (4 if name == "t5" else 0)]
     entry = {"patterns": patterns, "inverse_temperature": 2.0}
-    assert json.loads((tmp_path / "config.json").read_text())["semfocus"] == entry
+    assert json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["semfocus"] == entry
 
     loaded = type(model).from_pretrained(tmp_path).eval()
     assert torch.equal(logits(loaded, name), stock)

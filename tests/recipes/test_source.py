@@ -18,7 +18,7 @@ def specs():
 
 
 def write(path: Path, text: str) -> str:
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return str(path)
 
 

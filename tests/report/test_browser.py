@@ -53,10 +53,10 @@ root.dataset.clipped = clipped.map((text) => text.textContent).join("; ");
 
 def opened(page: Path, width: int, folder: Path) -> str:
     """The document after its script, and the probe, have run; a copy without the policy that forbids other scripts."""
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text, count=1)
     probed = folder / f"probed-{width}.html"
-    probed.write_text(text.replace("</body>", f"<script>{PROBE}</script></body>"))
+    probed.write_text(text.replace("</body>", f"<script>{PROBE}</script></body>"), encoding="utf-8")
     return dump(probed, width)
 
 
@@ -67,7 +67,7 @@ def dump(page: Path, width: int = 1280) -> str:
     done = subprocess.run(
         [*command, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=120,
         check=True,
     )
@@ -125,7 +125,7 @@ def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Pat
         for place, middle in enumerate(both)
     ]
     page = write_report(records, tmp_path / "report.html")
-    assert "under 0.01, 1000+" in page.read_text().replace("\u00a0", " ")
+    assert "under 0.01, 1000+" in page.read_text(encoding="utf-8").replace("\u00a0", " ")
     document = opened(page, width, tmp_path)
     assert attribute(document, "overflow") == "0"
     assert attribute(document, "wide") == "0"
@@ -143,6 +143,8 @@ def test_long_names_of_files_fit_the_page_of_probes(width: int, tmp_path: Path) 
 def test_a_broken_script_would_be_noticed(page: Path, tmp_path: Path) -> None:
     """The guard of the first test, tried with the bug it is there for."""
     broken = tmp_path / "broken.html"
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(), count=1)
-    broken.write_text(text.replace('getElementById("theme")', 'getElementById("nothing")'))
+    text = re.sub(
+        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"), count=1
+    )
+    broken.write_text(text.replace('getElementById("theme")', 'getElementById("nothing")'), encoding="utf-8")
     assert attribute(dump(broken), "ready") is None

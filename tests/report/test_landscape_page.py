@@ -98,7 +98,7 @@ def test_maps_alone_are_a_file_with_a_row_for_each_task(tmp_path: Path) -> None:
 
 def test_the_epoch_of_a_map_stands_below_its_name(tmp_path: Path) -> None:
     found = [made_up(epoch=3), made_up(epoch=40, train_accuracy=0.5)]
-    text = write_landscape_maps(found, tmp_path / "maps.svg").read_text()
+    text = write_landscape_maps(found, tmp_path / "maps.svg").read_text(encoding="utf-8")
     assert text.count(">full</text>") == 4
     assert ">epoch 3</text>" in text
     assert ">epoch 40, training accuracy 50 %</text>" in text

@@ -57,7 +57,7 @@ def test_claims_are_not_about_language_models() -> None:
 
 
 def test_markdown_has_the_same_words(tmp_path: Path) -> None:
-    text = write_markdown(language_records(), tmp_path / "report.md").read_text()
+    text = write_markdown(language_records(), tmp_path / "report.md").read_text(encoding="utf-8")
     assert "last held-out perplexity" in text
     assert "accuracy" not in text
     assert "Claims" not in text, "all of them are about tasks"
@@ -66,6 +66,6 @@ def test_markdown_has_the_same_words(tmp_path: Path) -> None:
 def test_a_figure_for_a_paper_names_its_ticks_in_plain_numbers(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is an extra")
     (_, curves) = write_figures(analyse(language_records()), tmp_path, "svg")
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", curves.read_text())
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", curves.read_text(encoding="utf-8"))
     assert not any("$" in each for each in texts), "mathematics is not parsed in these figures"
     assert len([each for each in texts if each.isdigit()]) >= 6

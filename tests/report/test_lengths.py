@@ -99,7 +99,7 @@ def test_the_commands_read_the_store(store: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     report = CliRunner().invoke(app, ["report", "--store", str(store), "--output", str(page)])
     assert report.exit_code == 0, report.output
-    assert 'class="panel lengths"' in page.read_text()
+    assert 'class="panel lengths"' in page.read_text(encoding="utf-8")
     export = CliRunner().invoke(app, ["export", "--store", str(store), "--output", str(tmp_path / "tables")])
     assert export.exit_code == 0, export.output
     assert polars.read_csv(tmp_path / "tables" / "lengths.csv").height == 16

@@ -151,7 +151,7 @@ def test_a_large_study_makes_a_light_page(seeds: int, epochs: int, most: int, tm
     assert len(records) == 56 * seeds
     path = write_report(records, tmp_path / "report.html")
     assert path.stat().st_size < most
-    lines = re.findall(r'<path class="(?:median|seed)" d="([^"]*)"', path.read_text())
+    lines = re.findall(r'<path class="(?:median|seed)" d="([^"]*)"', path.read_text(encoding="utf-8"))
     assert len(lines) > 2 * len(records)
     assert max(line.count("l") for line in lines) < 200
 

@@ -92,7 +92,7 @@ def test_the_commands_look_at_the_plans(store: Path, options: list[str]) -> None
     page = store.parent / "page.html"
     done = CliRunner().invoke(app, ["report", "--store", str(store), "--output", str(page), *options])
     assert done.exit_code == 0, done.output
-    assert "each arm at its own learning_rate" in page.read_text()
+    assert "each arm at its own learning_rate" in page.read_text(encoding="utf-8")
 
 
 def test_claims_look_at_the_plans(store: Path) -> None:

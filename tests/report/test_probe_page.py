@@ -98,7 +98,7 @@ def test_nothing_a_user_names_becomes_markup(page: Page, text: str) -> None:
 
 
 def test_it_needs_nothing_but_itself(tmp_path) -> None:
-    text = write_probe_page(probed(), tmp_path / "new" / "page.html").read_text()
+    text = write_probe_page(probed(), tmp_path / "new" / "page.html").read_text(encoding="utf-8")
     found = Page(text)
     assert not [
         value for _, name, value in found.values if name in ("src", "href") and not value.startswith("#")

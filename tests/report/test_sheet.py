@@ -67,7 +67,7 @@ def test_twins_have_a_file_for_each_comparison(tmp_path: Path) -> None:
     ]
     paths = write_why_sheets(analyse(records), tmp_path)
     assert [path.name for path in paths] == ["twins-1.svg", "twins-2.svg"]
-    assert "one training sample replaced" in paths[0].read_text()
+    assert "one training sample replaced" in paths[0].read_text(encoding="utf-8")
 
 
 def test_figures_stand_side_by_side_and_none_leaves_the_paper() -> None:

@@ -28,7 +28,7 @@ NAMED = {
     each
     for path in Path(semfocus.report.__file__).parent.rglob("*.py")
     if path.stem != "regions_figure"  # a file of its own, with a style of its own
-    for words in re.findall(r'css_class=f?"([^"]*)"', path.read_text())
+    for words in re.findall(r'css_class=f?"([^"]*)"', path.read_text(encoding="utf-8"))
     for each in re.sub(r"\{[^}]*\}", "", words).split()
 }
 

@@ -22,7 +22,7 @@ def test_one_study_in_other_words_is_one_plan_with_the_newest_words(store) -> No
     write_plan(store, newest)
     assert read_plans(store) == [newest]
     old = store.path / "plans" / "quick-0123456789ab.json"  # as once named, after the whole text
-    old.write_text((next((store.path / "plans").iterdir())).read_text())
+    old.write_text((next((store.path / "plans").iterdir())).read_text(encoding="utf-8"))
     assert read_plans(store) == [newest]
 
 

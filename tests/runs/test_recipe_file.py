@@ -34,7 +34,7 @@ def test_a_users_pattern_and_task_train(recipe: Path, store) -> None:
 
 def test_the_source_is_part_of_the_runs_identity(recipe: Path) -> None:
     _, first = load_recipe(recipe)
-    recipe.write_text(RECIPE + "\n# changed\n")
+    recipe.write_text(RECIPE + "\n# changed\n", encoding="utf-8")
     _, second = load_recipe(recipe)
     assert first != second
     specs = [RunSpec(task="first_bit", recipe=digest) for digest in (first, second)]

@@ -130,7 +130,7 @@ def test_a_worker_loads_the_recipe_file_that_the_spec_names(tmp_path: Path, reci
     spec = own(recipe, "every_other(2)")
     with pytest.raises(ValueError, match="recipe file of digest"):
         run_study([spec], tmp_path / "runs")
-    recipe.write_text(FAILING + "\n")
+    recipe.write_text(FAILING + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match="has digest"):
         run_study([spec], tmp_path / "runs", recipe_file=recipe)
     assert not (tmp_path / "runs").exists()

@@ -24,7 +24,7 @@ LEFT = 6  # so many runs are left for the end, however fast the machine: two may
 def children(pid: int) -> list[int]:
     """The processes that a process has started, as the system lists them."""
     try:
-        words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
     except OSError:
         return []
     return [int(word) for word in words]

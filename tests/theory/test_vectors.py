@@ -41,7 +41,7 @@ from semfocus.theory import (
     topk_support,
 )
 
-VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
 Inputs = dict[str, Any]
 
 

@@ -34,7 +34,7 @@ def test_a_journal_that_lost_epochs_is_noticed_and_training_starts_again(
     store = open_store(tmp_path / "parts")
     interrupted(spec, store, 3)
     journal = store.directory(spec).path / "journal.jsonl"
-    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:lines_kept]))
+    journal.write_text("".join(journal.read_text(encoding="utf-8").splitlines(keepends=True)[:lines_kept]))
     record = run(spec, store)
     assert record["curve"]["epoch"] == [0, 1, 2, 3, 4, 5, 6]
     assert "lacks epochs" in record["problems"][0]

@@ -179,7 +179,9 @@ def test_a_pattern_as_wide_as_the_sliding_window_changes_nothing(tmp_path, text)
 def test_continuing_from_weights_starts_where_they_are(tmp_path, text):
     path = config(tmp_path, LLAMA)
     weights = tmp_path / "weights"
-    fresh = transformers.LlamaForCausalLM(transformers.LlamaConfig.from_dict(json.loads(path.read_text())))
+    fresh = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    )
     fresh.save_pretrained(weights)
     result = trial(weights, text, tmp_path, continued=True, context=16, seeds=2)
     first = [record["curve"]["held_out_loss"][0] for record in result.records[FULL].values()]
@@ -237,7 +239,7 @@ def test_probing_a_model_on_a_file(tmp_path):
     page = tmp_path / "page.html"
     shown = probe("--hf", folder, "--data", data, "--patterns", "banded(3)", "--page", page, "--sequence", 1)
     assert shown.exit_code == 0, shown.stderr
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "top_k(3)" in text
     assert "held-out sequence 1, label" in text
     assert text.count('class="map') >= sizes["num_hidden_layers"] * sizes["num_attention_heads"]

@@ -269,7 +269,7 @@ def test_accuracy_stands_beside_that_of_the_most_frequent_label(tmp_path, capsys
 def test_runs_that_were_kept_without_accuracy_show_none(tmp_path, capsys):
     result = trial(tmp_path, seeds=2)
     for place in (tmp_path / "out" / "runs").glob("*/record.json"):
-        record = json.loads(place.read_text())
+        record = json.loads(place.read_text(encoding="utf-8"))
         del record["held_out_accuracy"]
         place.write_text(json.dumps(record))
     again = trial(tmp_path, seeds=2)
@@ -318,7 +318,7 @@ def test_the_command_and_its_page(tmp_path):
     said = command(*options)
     assert said.exit_code == 0, said.output
     assert "cannot show a difference" in said.stdout
-    page = (tmp_path / "o" / "report.html").read_text()
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "Would it help this model?" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
     plain = json.loads(command(*options, "--json").stdout)

@@ -73,7 +73,9 @@ def processor() -> str:
     if sys.platform == "darwin":
         name = _output("sysctl", "-n", "machdep.cpu.brand_string")
     elif CPU_INFO.exists():
-        line = re.search(r"^model name\s*:(.*)$", CPU_INFO.read_text(errors="replace"), re.MULTILINE)
+        line = re.search(
+            r"^model name\s*:(.*)$", CPU_INFO.read_text(encoding="utf-8", errors="replace"), re.MULTILINE
+        )
         name = line[1] if line else ""
     return " ".join((name or platform.processor() or platform.machine() or "unknown").split())
 

@@ -30,7 +30,7 @@ class DamagedRun(Exception):
 def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
     """Hold a lock file while the block runs; if another process does so for longer than `patience`, RunBusy says `busy`."""
     patient_until = time.monotonic() + patience
-    with open(lock, "w") as file:
+    with open(lock, "w", encoding="utf-8") as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

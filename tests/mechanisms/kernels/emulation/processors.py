@@ -52,7 +52,9 @@ def has_variants() -> bool:
 def this_processor() -> Processor:
     """Without emulation. What it should choose is read from the system, not asked of the kernels."""
     flags: set[str] = set()
-    if has_variants() and (found := re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)):
+    if has_variants() and (
+        found := re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    ):
         flags.update(found[1].split())
     expected = "avx2" if {"avx2", "fma"} <= flags else "portable"
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"} <= flags:
