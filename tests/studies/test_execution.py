@@ -166,7 +166,8 @@ def test_wrong_options_are_refused(tmp_path: Path, options, message) -> None:
 def test_workers_that_cannot_start_are_one_error_not_many_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    # Python imports this by itself at its start, from wherever semfocus and torch come.
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.exit('no torch here')")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(ChildProcessError, match=r"worker processes cannot start.*no torch here"):
         run_study(mini_study(4), tmp_path / "runs", workers=2)
