@@ -1,4 +1,4 @@
-"""Claim: a block as one operation makes a training step at least 1.2 times faster at length 40, and none slower at 600.
+"""Claim: a block as one operation makes a training step at least 1.1 times faster, at length 40 and at 600.
 
 An ablation: the same training step with the whole block as one compiled operation, and with compiled attention and passes
 between PyTorch's matrix products, which is what a block is when it cannot be fused. even_pairs (5 blocks, length 40, one
@@ -21,7 +21,7 @@ from training_step import step_of
 
 PATTERNS = ("top_k(5)", "full", "banded(5)")
 #: task, length, threads, what the gain is claimed to be at least
-CASES = (("even_pairs", 40, 1, 1.2), ("listops", 600, 2, 1.0))
+CASES = (("even_pairs", 40, 1, 1.1), ("listops", 600, 2, 1.1))
 
 
 def spec_of(task: str, pattern: str, length: int, smoke: bool) -> RunSpec:

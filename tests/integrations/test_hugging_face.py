@@ -246,7 +246,8 @@ def test_another_attention_after_apply_is_no_silent_full_attention():
     switched = logits(model, "llama")
     model.set_attn_implementation("eager")
     with pytest.raises(
-        ValueError, match=r"set to 'eager' attention, which knows no pattern: call semfocus.apply"
+        ValueError,
+        match=r"set to 'eager' attention, not 'semfocus', which knows its pattern: call semfocus.apply",
     ):
         logits(model, "llama")
     apply(model)

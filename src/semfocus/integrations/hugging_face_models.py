@@ -115,7 +115,7 @@ class OtherAttentionRefusal:
         if implementation != self.ours:
             raise ValueError(
                 f"{type(module).__name__} was switched by semfocus.apply and then set to {implementation!r} attention, "
-                f"not {self.ours!r}: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"
+                f"not {self.ours!r}, which knows its pattern: call semfocus.apply(model) to switch it again, or semfocus.restore(model)"
             )
 
 
