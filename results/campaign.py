@@ -4,7 +4,7 @@
     python results/campaign.py STORE paper           # the paper's setting of three tasks, to the epoch limit
     python results/campaign.py STORE listops         # one seed of ListOps at the paper's setting
     python results/campaign.py STORE STAGE --list    # what a stage would run
-    semfocus export --store STORE --format parquet   # what has finished so far
+    python results/campaign.py STORE STAGE --export results/campaign   # what has finished so far
 
 Runs that have ended are read, others continue, so the same command goes on after any interruption. Several stages may
 work on one store at once.
@@ -12,10 +12,14 @@ work on one store at once.
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
+
+import polars
 
 from semfocus.recipes import k_sweep_small, sharpness, small
 from semfocus.recipes.arms import FEW_ARMS, compare
-from semfocus.runs import RunSpec
+from semfocus.report.export import curves_table, runs_table
+from semfocus.runs import RunSpec, open_store
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.studies import grid, run_study
 from semfocus.studies.watcher import StudyWatcher
@@ -31,6 +35,8 @@ ABLATIONS = {
     "training__learning_rate_decay": (0.99, 0.999),
     "model__activation": ("gelu", "mish"),
 }
+#: the columns of a curve that are kept
+CURVE = ("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "gradient_norm", "clipped_share")
 ADAM_RATES = (1e-4, 1e-3, 1e-2)
 
 
@@ -71,6 +77,20 @@ def _small(task: str) -> dict:
 STAGES = {"small": small_stage, "paper": paper_stage, "listops": listops_stage}
 
 
+def export(store: str, specs: list[RunSpec], folder: Path) -> int:
+    """Write the finished runs of a stage as two small tables: what identifies a run, and its curve in single precision."""
+    wanted = {spec.digest for spec in specs}
+    ended = [record for record in open_store(store).records() if record["state"] in ("done", "diverged")]
+    records = [record for record in ended if record["run"] in wanted]
+    if not records:
+        return 0
+    folder.mkdir(parents=True, exist_ok=True)
+    curves = curves_table(records).select("run", *CURVE).cast({polars.Float64: polars.Float32})
+    for name, frame in (("runs", runs_table(records)), ("curves", curves)):
+        frame.write_parquet(folder / f"{name}.parquet", compression="zstd", compression_level=19)
+    return len(records)
+
+
 class Lines(StudyWatcher):
     """One line for every run that ends."""
 
@@ -86,12 +106,18 @@ def main() -> None:
     parser.add_argument("stage", choices=STAGES)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print the runs and stop")
+    parser.add_argument(
+        "--export", type=Path, help="write the finished runs as tables into this folder, and stop"
+    )
     arguments = parser.parse_args()
     specs = list({spec.digest: spec for spec in STAGES[arguments.stage]()}.values())
     if arguments.list:
         for spec in specs:
             print(spec.digest, spec.task, spec.pattern, spec.seed)
         print(len(specs), "runs")
+    elif arguments.export:
+        folder = arguments.export / arguments.stage
+        print(export(arguments.store, specs, folder), "of", len(specs), "runs in", folder)
     else:
         run_study(specs, arguments.store, workers=arguments.workers, checkpoint_seconds=60, watcher=Lines())
 

@@ -298,6 +298,7 @@ def follow() -> None:
 def start(names: Sequence[str]) -> None:
     """Start the work in a session of its own, and wait until it holds the lock."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "now").unlink(missing_ok=True)
     words = [word for name in names for word in ("--only", name)]
     with open(FOLDER / "errors", "w", encoding="utf-8") as errors:
         child = subprocess.Popen(

@@ -69,3 +69,13 @@ def test_the_campaign_lists_its_runs(stage: str, runs: int, tmp_path: Path) -> N
     lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[-1] == f"{runs} runs"
     assert len({line.split()[0] for line in lines[:-1]}) == runs
+
+
+def test_the_campaign_exports_what_has_finished(tmp_path: Path) -> None:
+    store = tmp_path / "empty"
+    store.mkdir()
+    words = [str(store), "listops", "--export", str(tmp_path / "tables")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "results/campaign.py"), *words], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("0 of 2 runs"), done.stderr
