@@ -82,7 +82,10 @@ CONFIGURATIONS = {
         one_core=True,
     ),
     "two threads": Configuration(
-        "two threads per run", {"SEMFOCUS_TEST_THREADS": "2", "OMP_NUM_THREADS": "2"}, NUMERICAL, processes=1
+        "two threads per run",
+        {"SEMFOCUS_TEST_THREADS": "2", "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"},
+        NUMERICAL,
+        processes=1,
     ),
     "odd habits": Configuration(
         "no HOME, a locale without Unicode, another time zone and hash seed",
