@@ -54,7 +54,7 @@ def test_both_are_the_runs_of_their_specs_bit_for_bit(tiny_spec, store, changes)
     twin = tiny_spec(**changes | {"training": training})
     with limited_threads(1):
         found, first, second = train_twins(spec, REPLACED, CPU)
-    records = [run(each, store) for each in (spec, twin)]
+    records = [run(each, store, threads=1) for each in (spec, twin)]
     assert records[0]["weights"] != records[1]["weights"]
     digests = [weights_digest(each.model.state_dict()) for each in (first, second)]
     assert digests == [record["weights"] for record in records]
