@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 
 install: $(INSTALLED)
 
-$(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/mechanisms/kernels/source/*)
+$(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/kernels/cpu/source/*)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -37,7 +37,7 @@ portable: install ## the tests as other machines would see them, in the backgrou
 
 # Debian: apt install qemu-user g++-aarch64-linux-gnu
 emulate: install ## the kernels' self-test here, on emulated processors and compiled for aarch64 (minutes)
-	$(BIN)/python -m tests.mechanisms.kernels.emulation.processors
+	$(BIN)/python -m tests.kernels.emulation.processors
 
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow
@@ -48,17 +48,16 @@ BENCHMARKS := attention_speed masked_speed memory training_step fused_block epoc
 bench: install ## one script a claim about speed and memory (half an hour; nothing else should run meanwhile)
 	failed=0; \
 	for each in $(BENCHMARKS); do echo "== benchmarks/$$each.py"; $(BIN)/python benchmarks/$$each.py || failed=1; done; \
-	if $(BIN)/python -c "import matplotlib" 2>/dev/null; then $(BIN)/python benchmarks/plot.py || failed=1; \
-	else echo "no plot without matplotlib: $(BIN)/pip install matplotlib, then $(BIN)/python benchmarks/plot.py"; fi; \
+	$(BIN)/python benchmarks/plot.py || failed=1; \
 	exit $$failed
 
 # Leaks are not looked for: Python keeps what it has until it ends.
 sanitize: install ## the kernel tests on a build with AddressSanitizer and UndefinedBehaviorSanitizer
 	mkdir -p build
 	g++ -g -O1 -std=gnu++17 -ffp-contract=fast -fopenmp -fPIC -shared -Wno-psabi -fno-sanitize-recover=undefined \
-	  -fsanitize=address,undefined src/semfocus/mechanisms/kernels/source/kernels.cpp -o build/sanitized.so
+	  -fsanitize=address,undefined src/semfocus/kernels/cpu/source/kernels.cpp -o build/sanitized.so
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/mechanisms/kernels/test_native.py tests/model/test_passes.py tests/model/test_fused_block.py
+	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/kernels/test_native.py tests/kernels/test_passes.py tests/model/test_fused_block.py
 
 packages: ## build the sdist and the wheel, install them as users would, run what they installed (15 minutes)
 	$(PYTHON) .ci/packages

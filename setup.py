@@ -8,7 +8,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-KERNELS = "semfocus/mechanisms/kernels"
+KERNELS = "semfocus/kernels/cpu"
 SOURCE = f"src/{KERNELS}/source"
 OPENMP_PROGRAM = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"
 
@@ -57,7 +57,7 @@ setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Extension(
-            "semfocus.mechanisms.kernels._native",
+            "semfocus.kernels.cpu._native",
             sources=[f"{SOURCE}/kernels.cpp"],
             depends=sorted(str(path) for path in Path(SOURCE).iterdir()),
             extra_compile_args=["-O3", "-fno-wrapv", "-std=gnu++17", "-ffp-contract=fast", "-Wno-psabi"],

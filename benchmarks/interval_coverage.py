@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, median
 
-from semfocus.studies.statistics import Speedup, Time, median_time, paired_speedup, restricted_mean
-from semfocus.studies.statistics.order import median_place
-from semfocus.studies.statistics.student import t_factor
+from semfocus.analysis.statistics import Speedup, Time, median_time, paired_speedup, restricted_mean
+from semfocus.analysis.statistics.order import median_place, t_factor
 
 NUM_SEEDS = (2, 3, 5, 10)
 CENSORED = (0.0, 0.2, 0.5)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import torch
 
-from semfocus.probes.directions import direction_pair
-from semfocus.probes.loss_grid import losses_along_row
+from semfocus.measurements.landscape.place import grid_axis
+from semfocus.measurements.landscape.plan import ModelLoss, samples_of
+from semfocus.probes.surface.loss_grid import direction_pair, losses_along_row
 from semfocus.runs import RunSpec
-from semfocus.runs.landscape_spec import grid_axis
-from semfocus.studies.landscape.model_loss import ModelLoss, samples_of
 from semfocus.training import build_model
 from timing import benchmark_parser, interleaved, print_claim, print_table, started
 

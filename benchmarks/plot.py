@@ -3,16 +3,18 @@
     python benchmarks/plot.py [--input benchmarks/results/attention.csv] [--output docs/images]
 
 Forward and backward, k = 5, one thread. The batches of the measurement differ in size, so times are those of one
-sequence. Needs matplotlib (`pip install matplotlib`).
+sequence.
 """
 
 import argparse
 import csv
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import altair as alt
+import vl_convert
+
+from semfocus.report.figures.axis import round_ticks
 from timing import RESULTS
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -27,8 +29,6 @@ COLOURS = {
     "x-transformers top-k": "#E69F00",
 }
 OURS = "ours top_k"
-#: the least distance of two labels, as a factor on the vertical axis
-LABEL_DISTANCE = 1.5
 
 Curves = dict[str, list[tuple[int, float]]]
 
@@ -46,56 +46,40 @@ def read_curves(path: Path, k: str = "5", threads: str = "1", direction: str = "
     return {method: sorted(points) for method, points in curves.items()}
 
 
-def label_heights(ends: dict[str, float]) -> dict[str, float]:
-    """Where the labels stand: in the order of the curves' ends, moved apart, around where they were."""
-    names = sorted(ends, key=lambda name: ends[name])
-    wanted = [math.log(ends[name]) for name in names]
-    gap, heights = math.log(LABEL_DISTANCE), list(wanted)
-    for _ in range(200):
-        for low in range(len(names) - 1):
-            missing = gap - (heights[low + 1] - heights[low])
-            if missing > 0:
-                heights[low] -= missing / 2
-                heights[low + 1] += missing / 2
-    return dict(zip(names, map(math.exp, heights), strict=True))
-
-
-def draw(curves: Curves) -> Any:
-    """The figure."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    lengths = sorted({length for points in curves.values() for length, _ in points})
-    heights = label_heights({method: points[-1][1] for method, points in curves.items()})
-    for method, points in curves.items():
-        colour, is_ours = COLOURS.get(method, "#777777"), method == OURS
-        axes.plot(
-            *zip(*points, strict=True),
-            color=colour,
-            linewidth=3.5 if is_ours else 1.5,
-            marker="o",
-            markersize=6 if is_ours else 3.5,
-            zorder=3 if is_ours else 2,
-        )
-        axes.annotate(
-            f"{method} (k = 5)" if is_ours else method,
-            points[-1],
-            xytext=(lengths[-1] * 1.25, heights[method]),
-            textcoords="data",
-            color=colour,
-            weight="bold" if is_ours else "normal",
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 4},
-        )
-    axes.set(xscale="log", yscale="log", xlabel="length", ylabel="milliseconds a sequence")
-    axes.set_xticks(lengths, [str(length) for length in lengths])
-    axes.minorticks_off()
-    axes.set_title("Attention, forward and backward, one thread, width 64", loc="left")
-    axes.grid(color="#DDDDDD", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
+def draw(curves: Curves) -> alt.LayerChart:
+    """The figure: a line a method, named at its end, ours thick."""
+    names = {method: f"{method} (k = 5)" if method == OURS else method for method in curves}
+    rows = [
+        {"method": names[method], "length": length, "time": time, "ours": method == OURS}
+        for method, points in curves.items()
+        for length, time in points
+    ]
+    lengths = sorted({row["length"] for row in rows})
+    times = [row["time"] for row in rows]
+    colours = alt.Scale(
+        domain=list(names.values()), range=[COLOURS.get(method, "#777777") for method in curves]
+    )
+    x = alt.X(
+        "length:Q",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(values=lengths, format="d", grid=True),
+    )
+    y = alt.Y(
+        "time:Q",
+        title="milliseconds a sequence",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(values=round_ticks(min(times), max(times)), format="~g"),
+    )
+    legend = alt.Legend(title=None, orient="right", labelLimit=300, symbolType="stroke", symbolStrokeWidth=3)
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x, y, alt.Color("method:N", scale=colours, sort=None, legend=legend)
+    )
+    width = alt.condition("datum.ours", alt.value(3.5), alt.value(1.5))
+    size = alt.condition("datum.ours", alt.value(55), alt.value(20))
+    title = alt.TitleParams("Attention, forward and backward, one thread, width 64", anchor="start")
+    return alt.layer(
+        base.mark_line().encode(strokeWidth=width), base.mark_circle(opacity=1).encode(size=size)
+    ).properties(width=520, height=340, title=title, padding=12)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -105,18 +89,16 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--input", type=Path, default=RESULTS / "attention.csv")
     parser.add_argument("--output", type=Path, default=IMAGES, help="folder (default docs/images)")
     arguments = parser.parse_args(words)
-    try:
-        import matplotlib
-    except ImportError:
-        raise SystemExit("the plot needs matplotlib: pip install matplotlib") from None
     if not arguments.input.exists():
         raise SystemExit(f"{arguments.input} is not there: run benchmarks/attention_speed.py first")
-    matplotlib.rcParams |= {"svg.hashsalt": "semfocus", "svg.fonttype": "none", "font.size": 10}
-    figure = draw(read_curves(arguments.input))
+    spec = draw(read_curves(arguments.input)).to_dict()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for suffix, metadata in (("svg", {"Date": None}), ("png", {})):
+    for suffix, content in (
+        ("svg", vl_convert.vegalite_to_svg(spec).encode()),
+        ("png", vl_convert.vegalite_to_png(spec, scale=2)),
+    ):
         path = arguments.output / f"attention_cost.{suffix}"
-        figure.savefig(path, dpi=150, metadata=metadata)
+        path.write_bytes(content)
         print(f"written: {path}")
 
 

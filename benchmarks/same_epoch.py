@@ -16,8 +16,9 @@ import sys
 
 import torch
 
+from semfocus.kernels.cpu.layout import INSTRUCTION_SETS
+from semfocus.kernels.cpu.library import load_library
 from semfocus.mechanisms.dispatch import IMPLEMENTATIONS
-from semfocus.mechanisms.kernels.library import INSTRUCTION_SETS, load_library
 from semfocus.runs import RunSpec
 from semfocus.training import build_model, dataset_of, train
 from semfocus.training.observers import EpochResult, Observer

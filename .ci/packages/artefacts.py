@@ -81,7 +81,7 @@ class Build:
         path = self.file("*.whl")
         with zipfile.ZipFile(path) as archive:
             names = {name for name in archive.namelist() if ".dist-info/" not in name}
-        kernels = {name for name in names if re.fullmatch(r"semfocus/mechanisms/kernels/_native\..*", name)}
+        kernels = {name for name in names if re.fullmatch(r"semfocus/kernels/cpu/_native\..*", name)}
         expect(len(kernels) == 1, f"compiled kernels: {sorted(kernels)}")
         wanted = {name.removeprefix("src/") for name in source_files() if name.startswith("src/")}
         return same_files(names - kernels, wanted, path)

@@ -261,7 +261,7 @@ def test_a_failure_half_way_leaves_the_model_as_it_was(monkeypatch):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("semfocus.integrations.applying.switch_encoders", fail)
+            patched.setattr("semfocus.integrations.switch.switch_encoders", fail)
             with pytest.raises(KeyboardInterrupt):
                 apply(model, TopK(2))
         assert [(type(module), dict(vars(module))) for module in model.modules()] == before

@@ -178,7 +178,7 @@ def test_additive_masks_hold_for_caches(name, pattern):
 def test_masks_are_additive_where_a_model_declares_no_sdpa():
     from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
 
-    from semfocus.integrations.hugging_face import additive_mask
+    from semfocus.integrations.hugging_face.attention import additive_mask
 
     for name, implementation in (("gemma2", "semfocus_additive"), ("llama", "semfocus")):
         model = build(name)

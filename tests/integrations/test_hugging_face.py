@@ -166,7 +166,7 @@ def test_t5_decodes_step_by_step_what_it_does_at_once(pattern):
 
 @pytest.mark.parametrize("pattern", [Banded(3), BlockLocal(3), FIXED], ids=str)
 def test_cross_attention_has_no_positions(pattern):
-    from semfocus.integrations.hugging_face import semfocus_attention
+    from semfocus.integrations.hugging_face.attention import semfocus_attention
 
     model = build("t5")
     with pytest.raises(ValueError, match=r"EncDecAttention .* to another: give layers=\[0, 1, 2, 4\]"):
@@ -506,7 +506,7 @@ def test_what_a_call_brings_along_is_refused_by_name():
 
 
 def test_no_mask_never_means_the_future():
-    from semfocus.integrations.hugging_face import semfocus_attention
+    from semfocus.integrations.hugging_face.attention import semfocus_attention
 
     model = build("llama")
     apply(model, Full())
@@ -533,7 +533,7 @@ def test_without_transformers_the_error_names_the_extra(monkeypatch):
 def test_the_mask_is_made_even_where_others_leave_it_out(causal):
     from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
 
-    from semfocus.integrations.hugging_face import semfocus_mask
+    from semfocus.integrations.hugging_face.attention import semfocus_mask
 
     options = {
         "batch_size": 2,

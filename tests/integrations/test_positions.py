@@ -8,7 +8,7 @@ from torch import nn
 
 import semfocus
 from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, apply, capture
-from semfocus.integrations.float_masks import allowed_and_bias
+from semfocus.integrations.mask_conversion import allowed_and_bias
 
 POSITIONAL = [Banded(3), BlockLocal(3), Random(2, fixed=True), WithGlobals(TopK(2), 1)]
 causal = nn.Transformer.generate_square_subsequent_mask

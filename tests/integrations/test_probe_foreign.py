@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from semfocus import Full, apply
 from semfocus.cli.app import app
 from semfocus.probes import QUANTITIES, probe_rows
-from semfocus.probes.parameter_parts import parts_of
+from semfocus.probes.quantities.gradient_norms import parts_of
 from tests.integrations.tiny_models import build, tokens, transformers
 
 pytestmark = pytest.mark.hf

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from semfocus.kernels.cpu.library import has_kernels
 from semfocus.mechanisms import (
     Banded,
     BlockLocal,
@@ -21,7 +22,6 @@ from semfocus.mechanisms import (
     WithGlobals,
     attention,
 )
-from semfocus.mechanisms.kernels.library import has_kernels
 
 needs_kernels = pytest.mark.skipif(
     not has_kernels(), reason="no compiled kernels here: no C++ compiler, or SEMFOCUS_KERNELS=none"

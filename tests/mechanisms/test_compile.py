@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from semfocus import Banded, BlockLocal, Full, Random, TopK, TopP, WithGlobals, attention
-from semfocus.mechanisms.kernels.library import without_kernels
+from semfocus.kernels.cpu.library import without_kernels
 
 
 def inputs(num_queries=9, num_keys=9, key_heads=4, dtype=torch.float32):

@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from semfocus import BottomK, Full, TopK, attention
-from semfocus.mechanisms.kernels.library import without_kernels
+from semfocus.kernels.cpu.library import without_kernels
 from semfocus.model import Classifier, ModelConfig
 from tests.mechanisms.cases import needs_kernels
 

@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from semfocus import capture
+from semfocus.kernels.cpu.library import without_kernels
 from semfocus.mechanisms import TopK
-from semfocus.mechanisms.kernels.library import without_kernels
 from semfocus.model import Classifier, ModelConfig
 from semfocus.model.block import Block
-from semfocus.model.score_gradient import with_gradient_times
-from semfocus.model.self_attention import JointSelfAttention, SelfAttention
+from semfocus.model.self_attention import JointSelfAttention, SelfAttention, with_gradient_times
 
 LENGTH, WIDTH = 7, 6
 

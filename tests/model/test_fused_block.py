@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from semfocus import capture
-from semfocus.mechanisms.kernels.library import load_library, without_kernels
+from semfocus.kernels.cpu.library import load_library, without_kernels
 from semfocus.model import Classifier, ModelConfig, block
 from semfocus.model.block import Block
 from semfocus.randomness import stream

@@ -3,8 +3,8 @@ import torch
 from torch import Tensor
 
 from semfocus import capture
-from semfocus.mechanisms.kernels import native
-from semfocus.mechanisms.kernels.library import has_kernels, without_kernels
+from semfocus.kernels.cpu.library import has_kernels, without_kernels
+from semfocus.mechanisms import native
 from semfocus.model import Classifier, LanguageModel, ModelConfig, block
 
 PATTERNS = (

@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from semfocus.measurements.landscape.plan import ModelLoss
 from semfocus.model import Classifier, ModelConfig
-from semfocus.probes.hessian import hessian_extremes, hessian_product
-from semfocus.probes.lanczos import extreme_eigenvalues
+from semfocus.probes.surface.hessian import extreme_eigenvalues, hessian_extremes, hessian_product
 from semfocus.randomness import stream
-from semfocus.studies.landscape.model_loss import ModelLoss
 from semfocus.tasks import Samples
 
 

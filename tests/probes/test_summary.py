@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from semfocus.probes import Summary
-from semfocus.probes.collect import Arm, Collector, Place
+from semfocus.probes.collection import Collector, Selection, ValuePlace
 from semfocus.probes.summary import QUANTILES
 
 
@@ -64,7 +64,7 @@ def test_a_thinned_summary_is_a_fair_sample_whatever_the_chunks() -> None:
 
 def test_a_collector_never_holds_more_than_it_may() -> None:
     collector = Collector(values_held=1000)
-    places = [Place(name, Arm(None, False)) for name in ("small", "large")]
+    places = [ValuePlace(name, Selection(None, False)) for name in ("small", "large")]
     for _ in range(20):
         collector.add(places[0], torch.randn(10))
         collector.add(places[1], torch.randn(500))

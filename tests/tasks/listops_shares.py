@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .listops_oracle import MAX_DEPTH, OPERATOR_SHARE, OPERATORS, every_shape
+from tests.tasks.listops_oracle import MAX_DEPTH, OPERATOR_SHARE, OPERATORS, every_shape
 
 
 def enumerated_shares(length: int) -> list[float]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from semfocus.tasks import write_rows
-from semfocus.tasks.data_files import LABEL_NAMES, SEQUENCE_NAMES, Row, read_rows
+from semfocus.tasks.data.files import LABEL_NAMES, SEQUENCE_NAMES, Row, read_rows
 
 
 def rows_of(path: Path, content: str | bytes) -> list[Row]:

@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from semfocus.tasks import TASKS
-
-from .helpers import SMALLEST_P, fit, seeded, uniform
+from tests.tasks.helpers import SMALLEST_P, fit, seeded, uniform
 
 EVEN_PAIRS = TASKS["even_pairs"]
 

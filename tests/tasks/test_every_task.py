@@ -7,8 +7,7 @@ import torch
 
 from semfocus.tasks import Task, parse_task
 from semfocus.tasks.catalog import BUILT_IN
-
-from .helpers import seeded
+from tests.tasks.helpers import seeded
 
 SHORTEST = {
     "listops": 1,

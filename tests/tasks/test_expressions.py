@@ -6,8 +6,7 @@ import re
 import pytest
 
 from semfocus.tasks.expressions import apply, draw_expression, evaluate
-
-from .helpers import SMALLEST_P, fit
+from tests.tasks.helpers import SMALLEST_P, fit
 
 
 def every_shape(length: int, operators: str) -> dict[str, float]:

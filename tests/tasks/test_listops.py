@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from semfocus.tasks import TASKS
-
-from .helpers import SMALLEST_P, fit, seeded
-from .listops_oracle import every_shape, parse, value
-from .listops_shares import enumerated_shares, exact_shares
+from tests.tasks.helpers import SMALLEST_P, fit, seeded
+from tests.tasks.listops_oracle import every_shape, parse, value
+from tests.tasks.listops_shares import enumerated_shares, exact_shares
 
 LISTOPS = TASKS["listops"]
 

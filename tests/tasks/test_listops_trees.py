@@ -8,10 +8,9 @@ import pytest
 from scipy import stats
 
 from semfocus.tasks import TASKS
-from semfocus.tasks.listops_trees import length_distribution
-
-from .helpers import SMALLEST_P, fit, same_categories, seeded
-from .listops_oracle import (
+from semfocus.tasks.listops import length_distribution
+from tests.tasks.helpers import SMALLEST_P, fit, same_categories, seeded
+from tests.tasks.listops_oracle import (
     MAX_DEPTH,
     Measures,
     TooLongError,

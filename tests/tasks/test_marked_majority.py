@@ -5,8 +5,7 @@ import torch
 
 from semfocus.tasks import parse_task
 from semfocus.tasks.marked_majority import MarkedMajority
-
-from .helpers import SMALLEST_P, fit, seeded, uniform
+from tests.tasks.helpers import SMALLEST_P, fit, seeded, uniform
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@ import pytest
 
 from semfocus.tasks import parse_task
 from semfocus.tasks.modular_arithmetic import ModularArithmetic
-
-from .helpers import SMALLEST_P, fit, seeded
+from tests.tasks.helpers import SMALLEST_P, fit, seeded
 
 OUTCOMES = {
     operator: np.array(

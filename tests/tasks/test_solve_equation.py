@@ -3,9 +3,8 @@ import re
 import pytest
 
 from semfocus.tasks import TASKS
-
-from .helpers import SMALLEST_P, fit, seeded, uniform
-from .test_expressions import every_shape
+from tests.tasks.helpers import SMALLEST_P, fit, seeded, uniform
+from tests.tasks.test_expressions import every_shape
 
 TASK = TASKS["solve_equation"]
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from semfocus.tasks import TASKS
-
-from .helpers import SMALLEST_P, fit, seeded, uniform
+from tests.tasks.helpers import SMALLEST_P, fit, seeded, uniform
 
 TASK = TASKS["stack_manipulation"]
 POP, PUSH_0 = 2, 3

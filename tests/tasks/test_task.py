@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from semfocus.tasks import Task, checked_length
-
-from .helpers import SMALLEST_P, fit, seeded, uniform
+from tests.tasks.helpers import SMALLEST_P, fit, seeded, uniform
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from semfocus.mechanisms.kernels.library import load_library
+from semfocus.kernels.cpu.library import load_library
 from semfocus.runs import open_store, result_digest
 from semfocus.runs.checkpoints import load_newest
 from semfocus.runs.directory import DamagedRun

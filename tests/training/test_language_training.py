@@ -121,8 +121,8 @@ def test_a_run_with_learned_pieces_knows_its_tokenizer(
 
 
 def test_a_language_model_can_be_probed_and_its_attention_drawn(text: str, tmp_path: Path) -> None:
+    from semfocus.measurements.maps import attention_maps
     from semfocus.probes import probe_rows
-    from semfocus.studies.attention_maps import attention_maps
 
     spec = RunSpec(task=text, pattern="top_k(3)", **TINY)
     store = open_store(tmp_path / "runs")

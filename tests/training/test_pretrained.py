@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 import torch
 
+from semfocus.analysis.contrasts import analyse
 from semfocus.runs import RunSpec, open_store, result_digest
-from semfocus.studies.analysis import analyse
 from semfocus.training import EpochResult, Observer, build_model, run
 from semfocus.training.replay import model_at
 from semfocus.training.trained_run import load_run

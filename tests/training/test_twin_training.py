@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from semfocus.model.loss import mean_loss
+from semfocus.model.evaluation import mean_loss
 from semfocus.runs import RunSpec
 from semfocus.runs.checkpoints import weights_digest
 from semfocus.tasks import draw_dataset, parse_task
@@ -12,7 +12,7 @@ from semfocus.training.device import limited_threads
 from semfocus.training.evaluation import evaluate, sample_losses
 from semfocus.training.loop import batches_of
 from semfocus.training.optimiser import set_learning_rate
-from semfocus.training.twins import Twin, train_twins
+from semfocus.training.twin_training import Twin, train_twins
 
 CPU = torch.device("cpu")
 REPLACED = 7

@@ -1,16 +1,21 @@
 """Attention patterns and the attention that obeys them."""
 
+from semfocus.kernels.cpu.library import kernel_version, kernels_in_use
 from semfocus.mechanisms.call import AttentionInfo
 from semfocus.mechanisms.catalog import PATTERNS, parse_pattern, register_pattern
-from semfocus.mechanisms.functional import attention
+from semfocus.mechanisms.controls import BottomK, Random
+from semfocus.mechanisms.dispatch import attention
 from semfocus.mechanisms.global_tokens import WithGlobals
-from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic, Random
-from semfocus.mechanisms.input_dependent import BottomK, TopK
-from semfocus.mechanisms.kernels.library import kernel_version, kernels_in_use
+from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, InputAgnostic
+from semfocus.mechanisms.input_dependent import TopK, TopP
+from semfocus.mechanisms.observation import (
+    AttachedPoint,
+    AttentionPoint,
+    AttentionTrace,
+    ObservableAttention,
+    capture,
+)
 from semfocus.mechanisms.pattern import Pattern, PatternByRows, QueryRows, keep_largest, query_positions
-from semfocus.mechanisms.points import AttachedPoint, AttentionPoint
-from semfocus.mechanisms.top_p import TopP
-from semfocus.mechanisms.trace import AttentionTrace, ObservableAttention, capture
 
 __all__ = [
     "PATTERNS",

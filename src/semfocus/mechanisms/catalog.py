@@ -2,11 +2,11 @@
 
 import re
 
+from semfocus.mechanisms.controls import BottomK, Random
 from semfocus.mechanisms.global_tokens import WithGlobals
-from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full, Random
-from semfocus.mechanisms.input_dependent import BottomK, TopK
+from semfocus.mechanisms.input_agnostic import Banded, BlockLocal, Full
+from semfocus.mechanisms.input_dependent import TopK, TopP
 from semfocus.mechanisms.pattern import Pattern
-from semfocus.mechanisms.top_p import TopP
 from semfocus.notation import prepare, read
 
 PATTERNS: dict[str, type[Pattern]] = {

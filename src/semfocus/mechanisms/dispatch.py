@@ -1,15 +1,19 @@
-"""Which implementation serves a call: the first one, in order of speed, that does not refuse it."""
+"""The public function `attention`, and which implementation serves a call: the fastest that does not refuse it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, overload
 
+import torch
 from torch import Tensor
 
-from semfocus.mechanisms.call import AttentionCall
-from semfocus.mechanisms.chunked import chunked_attention
-from semfocus.mechanisms.chunked import refuses as chunked_refuses
-from semfocus.mechanisms.kernels.native import native_attention
-from semfocus.mechanisms.kernels.native import refuses as native_refuses
+from semfocus.mechanisms.blockwise import blockwise_attention
+from semfocus.mechanisms.blockwise import refuses as blockwise_refuses
+from semfocus.mechanisms.call import AttentionCall, AttentionInfo, checked_call
+from semfocus.mechanisms.input_agnostic import Full
+from semfocus.mechanisms.native import native_attention
+from semfocus.mechanisms.native import refuses as native_refuses
+from semfocus.mechanisms.pattern import Pattern
 from semfocus.mechanisms.reference import reference_attention
 
 
@@ -23,7 +27,7 @@ class Implementation:
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "native": Implementation(run=native_attention, refuses=native_refuses),
-    "torch": Implementation(run=chunked_attention, refuses=chunked_refuses),
+    "torch": Implementation(run=blockwise_attention, refuses=blockwise_refuses),
     "reference": Implementation(run=lambda call: reference_attention(call)[0], refuses=lambda call: None),
 }
 
@@ -39,3 +43,84 @@ def choose(call: AttentionCall, name: str) -> Implementation:
     if reason is not None:
         raise ValueError(f"implementation {name!r} cannot serve this call: {reason}")
     return IMPLEMENTATIONS[name]
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pattern: Pattern = ...,
+    *,
+    mask: Tensor | None = ...,
+    causal: bool = ...,
+    scale: float | None = ...,
+    dropout: float = ...,
+    enable_gqa: bool = ...,
+    generator: torch.Generator | None = ...,
+    implementation: str = ...,
+    return_info: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pattern: Pattern = ...,
+    *,
+    mask: Tensor | None = ...,
+    causal: bool = ...,
+    scale: float | None = ...,
+    dropout: float = ...,
+    enable_gqa: bool = ...,
+    generator: torch.Generator | None = ...,
+    implementation: str = ...,
+    return_info: Literal[True],
+) -> tuple[Tensor, AttentionInfo]: ...
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pattern: Pattern = Full(),  # noqa: B008  (a frozen value)
+    *,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    enable_gqa: bool = False,
+    generator: torch.Generator | None = None,
+    implementation: str = "auto",
+    return_info: bool = False,
+) -> Tensor | tuple[Tensor, AttentionInfo]:
+    """Attention in which each query keeps the keys that `pattern` selects among the allowed ones.
+
+    query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv) -> (..., Lq, dv). Leading dimensions are
+    batch and heads. `scale` defaults to 1/sqrt(d).
+
+    mask: bool, True = may attend, broadcastable to (..., Lq, Lk).
+    causal: query i stands at position Lk - Lq + i and sees keys up to that position.
+    Allowed = mask AND causal; then the pattern keeps among the allowed keys. A query with no allowed
+    key outputs exactly 0 and has zero gradient. A NaN score of an allowed key makes its row NaN; NaN
+    or Inf in a key that is not allowed, or in a value that is not kept, reaches nothing.
+
+    generator: random numbers for dropout and `Random`; by default PyTorch's global ones.
+    implementation: "auto", the first of these that serves the call, or one by name, which says why if it
+    cannot. "native": compiled kernels, on the CPU. "torch": on any device, a block of queries at a time,
+    without a matrix of all scores. "reference": the definition, with such a matrix.
+    return_info: also return AttentionInfo(scores, kept, weights), from the reference implementation.
+
+    >>> from semfocus import TopK
+    >>> query = key = value = torch.eye(3)
+    >>> attention(query, key, value, TopK(1), scale=1.0).int().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, enable_gqa, generator)
+    if return_info:
+        if implementation not in ("auto", "reference"):
+            raise ValueError(f"return_info comes from the reference implementation, not {implementation!r}")
+        return reference_attention(call)
+    return choose(call, implementation).run(call)

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from semfocus.mechanisms.autocast import without_autocast
-from semfocus.mechanisms.call import AttentionCall, AttentionInfo
-from semfocus.mechanisms.transforms import numbers_are_hidden
+from semfocus.kernels.onlookers import numbers_are_hidden
+from semfocus.mechanisms.call import AttentionCall, AttentionInfo, without_autocast
 from semfocus.randomness import drop
 
 ScoreChange = Callable[[Tensor], Tensor]

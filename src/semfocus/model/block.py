@@ -6,12 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semfocus.mechanisms import Full, Pattern
-from semfocus.mechanisms.kernels.native import has_kernel, options_of
-from semfocus.mechanisms.kernels.static_mask import kept_mask, serves_as_mask
-from semfocus.model.config import ModelConfig
-from semfocus.model.fused_block import BlockOptions, fused_block
-from semfocus.model.passes import (
+from semfocus.kernels.cpu.fused_block import BlockOptions, fused_block
+from semfocus.kernels.cpu.passes import (
     add_dropped,
     add_dropped_and_norm,
     dropped,
@@ -19,6 +15,9 @@ from semfocus.model.passes import (
     kernels_for,
     norm,
 )
+from semfocus.mechanisms import Full, Pattern
+from semfocus.mechanisms.native import has_kernel, kept_mask, options_of, serves_as_mask
+from semfocus.model.config import ModelConfig
 from semfocus.model.self_attention import JointSelfAttention, SelfAttention, attention_dropout
 from semfocus.randomness import draw_seed
 

@@ -4,11 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semfocus.kernels.cpu.passes import dropped
 from semfocus.model.block import Block
 from semfocus.model.config import ModelConfig
 from semfocus.model.embedding import TokenEmbedding
 from semfocus.model.initialisation import initialise
-from semfocus.model.passes import dropped
 
 
 class Classifier(nn.Module):

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from semfocus.kernels.cpu.passes import dropped
 from semfocus.model.classifier import Classifier
 from semfocus.model.config import ModelConfig
-from semfocus.model.passes import dropped
 
 
 class LanguageModel(Classifier):

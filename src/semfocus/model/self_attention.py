@@ -1,15 +1,36 @@
 """Self-attention under a pattern, with separate projections or the paper's joint score matrix."""
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semfocus.kernels.cpu.operations import split_three
 from semfocus.mechanisms import ObservableAttention
-from semfocus.mechanisms.kernels.split_three import split_three
 from semfocus.model.config import ModelConfig
-from semfocus.model.score_gradient import with_gradient_times
+
+
+def with_gradient_times(tensor: Tensor, factor: float) -> Tensor:
+    """The same numbers, bit for bit; whatever gradient comes back is multiplied by the factor."""
+    return tensor if factor == 1.0 else _Scaled.apply(tensor, factor)
+
+
+class _Scaled(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(tensor: Tensor, factor: float) -> Tensor:
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * ctx.factor, None
 
 
 class SelfAttention(ObservableAttention):

@@ -6,13 +6,23 @@ from typing import Any
 from torch import Tensor, nn
 
 from semfocus.mechanisms import Pattern, parse_pattern
-from semfocus.model.evaluation_mode import evaluation_mode
-from semfocus.probes.catalog import QUANTITIES
-from semfocus.probes.collect import Arm, Collector, Place, Probing
-from semfocus.probes.counterfactual import refuse_meaningless
-from semfocus.probes.gradient_norms import Loss
-from semfocus.probes.once import add_gaps, add_gradients, add_weights
-from semfocus.probes.quantity import Quantity
+from semfocus.model import Classifier
+from semfocus.model.evaluation import evaluation_mode
+from semfocus.notation import did_you_mean
+from semfocus.probes.collection import (
+    Collector,
+    Selection,
+    TraceProbe,
+    ValuePlace,
+    add_gaps,
+    add_gradients,
+    add_weights,
+)
+from semfocus.probes.measures import QUANTITIES
+from semfocus.probes.names import Quantity
+from semfocus.probes.noise import embedding_of
+from semfocus.probes.quantities.gradient_norms import Loss
+from semfocus.probes.quantities.weight_norms import has_projections
 from semfocus.probes.sequences import (
     Sequences,
     attentions_of,
@@ -21,7 +31,7 @@ from semfocus.probes.sequences import (
     num_globals_of,
     own_pattern,
 )
-from semfocus.probes.wanted import wanted_quantities
+from semfocus.probes.traces import refuse_meaningless
 
 Row = dict[str, Any]
 
@@ -66,8 +76,8 @@ def probe_rows(
     for each in counterfactuals:
         refuse_meaningless(each, num_globals_of(model))
     wanted = wanted_quantities(model, labels, relevant, quantities, loss)
-    own = Arm(own_pattern(attentions_of(model)), False)
-    arms = [own, *(Arm(each, True) for each in dict.fromkeys(counterfactuals))]
+    own = Selection(own_pattern(attentions_of(model)), False)
+    arms = [own, *(Selection(each, True) for each in dict.fromkeys(counterfactuals))]
     chunk = chunk_size(model, tokens.shape[1]) if chunk is None else chunk
     if chunk < 1:
         raise ValueError(f"chunk must be at least 1, got {chunk}")
@@ -86,7 +96,12 @@ def refuse_broken(model: nn.Module) -> None:
 
 
 def _collected(
-    model: nn.Module, data: Sequences, wanted: Sequence[Quantity], arms: Sequence[Arm], chunk: int, seed: int
+    model: nn.Module,
+    data: Sequences,
+    wanted: Sequence[Quantity],
+    arms: Sequence[Selection],
+    chunk: int,
+    seed: int,
 ) -> tuple[Collector, Collector]:
     """The values, and those of Gaussian twins."""
     measured = {each.name: each for each in wanted}
@@ -97,12 +112,14 @@ def _collected(
     seen, null = Collector(), Collector()
     of_traces = [each for each in measured.values() if each.measure or each.needs == "embedding"]
     if of_traces:
-        Probing(model, of_traces, arms, seed).collect(data, chunk, seen)
+        TraceProbe(model, of_traces, arms, seed).collect(data, chunk, seen)
     of_noise = [each for each in measured.values() if each.null == "twin"]
     if of_noise:
         first = data.part(0, NUM_NULL)
-        selected = list(dict.fromkeys(Arm(each.pattern, True) for each in arms if each.pattern is not None))
-        Probing(model, of_noise, selected, seed).collect(first, chunk, null, twin=True)
+        selected = list(
+            dict.fromkeys(Selection(each.pattern, True) for each in arms if each.pattern is not None)
+        )
+        TraceProbe(model, of_noise, selected, seed).collect(first, chunk, null, twin=True)
     add_gaps(wanted, seen)
     add_gaps(wanted, null)
     return seen, null
@@ -119,7 +136,7 @@ def _rows(wanted: Sequence[Quantity], seen: Collector, null: Collector) -> Itera
                 yield _row(quantity, place, seen, null)
 
 
-def _row(quantity: Quantity, place: Place, seen: Collector, null: Collector) -> Row:
+def _row(quantity: Quantity, place: ValuePlace, seen: Collector, null: Collector) -> Row:
     summary = seen.summaries[place]
     return {
         "quantity": quantity.name,
@@ -137,14 +154,59 @@ def _row(quantity: Quantity, place: Place, seen: Collector, null: Collector) -> 
     }
 
 
-def _null(quantity: Quantity, place: Place, seen: Collector, null: Collector) -> float | None:
+def _null(quantity: Quantity, place: ValuePlace, seen: Collector, null: Collector) -> float | None:
     if quantity.null is None:
         return None
     if quantity.null == "twin":
         summary = null.summaries.get(
-            Place(place.quantity, Arm(place.arm.pattern, True), place.layer, place.head)
+            ValuePlace(place.quantity, Selection(place.arm.pattern, True), place.layer, place.head)
         )
     else:  # another quantity of the model, which no pattern changes
         own = next(each.arm for each in seen.summaries if each.quantity == quantity.null)
-        summary = seen.summaries.get(Place(quantity.null, own, place.layer, place.head))
+        summary = seen.summaries.get(ValuePlace(quantity.null, own, place.layer, place.head))
     return None if summary is None else summary.mean
+
+
+def wanted_quantities(
+    model: nn.Module,
+    labels: Tensor | None,
+    relevant: Tensor | None,
+    names: Iterable[str] | None,
+    loss: Loss | None = None,
+) -> list[Quantity]:
+    """Those asked for, refused where something is missing; without names, all for which nothing is."""
+    lacking = _lacking(model, labels, relevant, loss)
+    if names is None:
+        return [each for each in QUANTITIES.values() if each.needs not in lacking]
+    chosen = list(dict.fromkeys(names))
+    if not chosen:
+        raise ValueError(f"no quantity was asked for; known: {', '.join(QUANTITIES)}")
+    for name in chosen:
+        if name not in QUANTITIES:
+            known = ", ".join(QUANTITIES)
+            raise ValueError(f"unknown quantity {name!r}{did_you_mean(name, QUANTITIES)}; known: {known}")
+        needs = QUANTITIES[name].needs
+        if needs in lacking:
+            raise ValueError(f"{name} needs {lacking[needs]}")
+    return [QUANTITIES[name] for name in chosen]
+
+
+def _lacking(
+    model: nn.Module, labels: Tensor | None, relevant: Tensor | None, loss: Loss | None
+) -> dict[str | None, str]:
+    """What is not there, and how to say so."""
+    lacking: dict[str | None, str] = {}
+    is_classifier = isinstance(model, Classifier)
+    if loss is None and (labels is None or not is_classifier):
+        lacking["labels"] = "labels=... and a semfocus.model.Classifier, or loss=..."
+    if relevant is None:
+        lacking["relevant"] = "relevant=..., the tokens that decide the label"
+    if not is_classifier:
+        lacking["classifier"] = f"a semfocus.model.Classifier, got {type(model).__name__}"
+    if not all(has_projections(each) for each in attentions_of(model)):
+        lacking["projections"] = "attention layers of semfocus.model"
+    try:
+        embedding_of(model)
+    except ValueError as problem:
+        lacking["embedding"] = str(problem)
+    return lacking

@@ -5,7 +5,7 @@ from pathlib import Path
 from semfocus.notation import read
 from semfocus.tasks.cycle_navigation import CycleNavigation
 from semfocus.tasks.even_pairs import EvenPairs
-from semfocus.tasks.file_data import FileTask
+from semfocus.tasks.file_task import FileTask
 from semfocus.tasks.listops import ListOps
 from semfocus.tasks.marked_majority import MarkedMajority
 from semfocus.tasks.missing_duplicate import MissingDuplicate
@@ -14,7 +14,7 @@ from semfocus.tasks.parity import Parity
 from semfocus.tasks.solve_equation import SolveEquation
 from semfocus.tasks.stack_manipulation import StackManipulation
 from semfocus.tasks.task import Task
-from semfocus.tasks.text_data import TextTask
+from semfocus.tasks.text_task import TextTask
 
 _CLASSES: dict[str, type[Task]] = {
     cls.name: cls

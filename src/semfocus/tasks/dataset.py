@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from semfocus.randomness import stream
-from semfocus.tasks.file_data import FileTask
+from semfocus.tasks.file_task import FileTask
 from semfocus.tasks.task import Length, Task, checked_length
-from semfocus.tasks.text_data import TextTask
+from semfocus.tasks.text_task import TextTask
 
 
 @dataclass(frozen=True)

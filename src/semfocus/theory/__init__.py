@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 from semfocus.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from semfocus.theory.algorithmic_stability import hrs_bound, stability_schedule
-    from semfocus.theory.attention_in_inputs import (
+    from semfocus.theory.attention_lipschitz import (
         lambda_x_global,
         lambda_x_pointwise,
+        log_lambda_w,
         log_lambda_x_global,
         log_lambda_x_pointwise,
         log_lambda_x_published,
     )
-    from semfocus.theory.attention_in_weights import log_lambda_w
     from semfocus.theory.comparison import (
         c2_min_w,
         c2_min_x,
@@ -23,24 +22,35 @@ if TYPE_CHECKING:
         route_a,
         route_b,
     )
-    from semfocus.theory.convergence import sgd_iterations, sgd_rate
-    from semfocus.theory.gaps import average_topk_slope, gap_density
-    from semfocus.theory.gaussian import gaussian_null, gaussian_null_at
-    from semfocus.theory.jacobian import jacobian_norms
-    from semfocus.theory.jumps import (
-        largest_softmax_change,
-        largest_topk_change,
-        top_p_jump,
-        width_jump,
+    from semfocus.theory.gaps import average_topk_slope, gap_density, gaussian_null, gaussian_null_at
+    from semfocus.theory.layers import (
+        ACTIVATION_LIPSCHITZ,
+        block_lipschitz,
+        layernorm_lipschitz,
+        model_lipschitz,
     )
-    from semfocus.theory.layers import ACTIVATION_LIPSCHITZ, block_lipschitz, layernorm_lipschitz
-    from semfocus.theory.local import attended_cov, attended_diameter, flip_jump, lambda_w_local
+    from semfocus.theory.learning import hrs_bound, sgd_iterations, sgd_rate, stability_schedule
+    from semfocus.theory.local_constants import (
+        attended_cov,
+        attended_diameter,
+        flip_jump,
+        jacobian_norms,
+        lambda_w_local,
+    )
     from semfocus.theory.published_table import PUBLISHED_K, PUBLISHED_TABLE
     from semfocus.theory.row_statistics import row_stats, topk_support
-    from semfocus.theory.softmax_stability import critical_dispersion, log_xi_exact, log_xi_published
-    from semfocus.theory.top_k_stability import log_xi_topk, topk_quasi
+    from semfocus.theory.score_stability import (
+        critical_dispersion,
+        largest_softmax_change,
+        largest_topk_change,
+        log_xi_exact,
+        log_xi_published,
+        log_xi_topk,
+        top_p_jump,
+        topk_quasi,
+        width_jump,
+    )
     from semfocus.theory.verdicts import compare, compare_numbers
-    from semfocus.theory.whole_model import model_lipschitz
 
 __all__ = [
     "ACTIVATION_LIPSCHITZ",
@@ -96,47 +106,47 @@ __getattr__, __dir__ = lazy_exports(
         "ACTIVATION_LIPSCHITZ": "semfocus.theory.layers",
         "PUBLISHED_K": "semfocus.theory.published_table",
         "PUBLISHED_TABLE": "semfocus.theory.published_table",
-        "attended_cov": "semfocus.theory.local",
-        "attended_diameter": "semfocus.theory.local",
+        "attended_cov": "semfocus.theory.local_constants",
+        "attended_diameter": "semfocus.theory.local_constants",
         "average_topk_slope": "semfocus.theory.gaps",
         "block_lipschitz": "semfocus.theory.layers",
         "c2_min_w": "semfocus.theory.comparison",
         "c2_min_x": "semfocus.theory.comparison",
         "compare": "semfocus.theory.verdicts",
         "compare_numbers": "semfocus.theory.verdicts",
-        "critical_dispersion": "semfocus.theory.softmax_stability",
-        "flip_jump": "semfocus.theory.local",
+        "critical_dispersion": "semfocus.theory.score_stability",
+        "flip_jump": "semfocus.theory.local_constants",
         "gap_density": "semfocus.theory.gaps",
-        "gaussian_null": "semfocus.theory.gaussian",
-        "gaussian_null_at": "semfocus.theory.gaussian",
-        "hrs_bound": "semfocus.theory.algorithmic_stability",
-        "jacobian_norms": "semfocus.theory.jacobian",
-        "lambda_w_local": "semfocus.theory.local",
-        "lambda_x_global": "semfocus.theory.attention_in_inputs",
-        "lambda_x_pointwise": "semfocus.theory.attention_in_inputs",
-        "largest_softmax_change": "semfocus.theory.jumps",
-        "largest_topk_change": "semfocus.theory.jumps",
+        "gaussian_null": "semfocus.theory.gaps",
+        "gaussian_null_at": "semfocus.theory.gaps",
+        "hrs_bound": "semfocus.theory.learning",
+        "jacobian_norms": "semfocus.theory.local_constants",
+        "lambda_w_local": "semfocus.theory.local_constants",
+        "lambda_x_global": "semfocus.theory.attention_lipschitz",
+        "lambda_x_pointwise": "semfocus.theory.attention_lipschitz",
+        "largest_softmax_change": "semfocus.theory.score_stability",
+        "largest_topk_change": "semfocus.theory.score_stability",
         "layernorm_lipschitz": "semfocus.theory.layers",
         "lhs_w": "semfocus.theory.comparison",
         "lhs_x": "semfocus.theory.comparison",
-        "log_lambda_w": "semfocus.theory.attention_in_weights",
-        "log_lambda_x_global": "semfocus.theory.attention_in_inputs",
-        "log_lambda_x_pointwise": "semfocus.theory.attention_in_inputs",
-        "log_lambda_x_published": "semfocus.theory.attention_in_inputs",
-        "log_xi_exact": "semfocus.theory.softmax_stability",
-        "log_xi_published": "semfocus.theory.softmax_stability",
-        "log_xi_topk": "semfocus.theory.top_k_stability",
+        "log_lambda_w": "semfocus.theory.attention_lipschitz",
+        "log_lambda_x_global": "semfocus.theory.attention_lipschitz",
+        "log_lambda_x_pointwise": "semfocus.theory.attention_lipschitz",
+        "log_lambda_x_published": "semfocus.theory.attention_lipschitz",
+        "log_xi_exact": "semfocus.theory.score_stability",
+        "log_xi_published": "semfocus.theory.score_stability",
+        "log_xi_topk": "semfocus.theory.score_stability",
         "maxform_margin": "semfocus.theory.comparison",
-        "model_lipschitz": "semfocus.theory.whole_model",
+        "model_lipschitz": "semfocus.theory.layers",
         "route_a": "semfocus.theory.comparison",
         "route_b": "semfocus.theory.comparison",
         "row_stats": "semfocus.theory.row_statistics",
-        "sgd_iterations": "semfocus.theory.convergence",
-        "sgd_rate": "semfocus.theory.convergence",
-        "stability_schedule": "semfocus.theory.algorithmic_stability",
-        "top_p_jump": "semfocus.theory.jumps",
-        "topk_quasi": "semfocus.theory.top_k_stability",
+        "sgd_iterations": "semfocus.theory.learning",
+        "sgd_rate": "semfocus.theory.learning",
+        "stability_schedule": "semfocus.theory.learning",
+        "top_p_jump": "semfocus.theory.score_stability",
+        "topk_quasi": "semfocus.theory.score_stability",
         "topk_support": "semfocus.theory.row_statistics",
-        "width_jump": "semfocus.theory.jumps",
+        "width_jump": "semfocus.theory.score_stability",
     },
 )

@@ -15,7 +15,7 @@ from semfocus.theory.arguments import (
     positive,
     reals,
 )
-from semfocus.theory.softmax_stability import log_xi_exact
+from semfocus.theory.score_stability import log_xi_exact
 
 
 def lhs_w(ds: ArrayLike, dh: ArrayLike, sep: ArrayLike) -> Values:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from semfocus.theory.arguments import counts, finite
 from semfocus.theory.comparison import lhs_w, lhs_x, maxform_margin, route_a, route_b
-from semfocus.theory.gaussian import gaussian_null, gaussian_null_at
+from semfocus.theory.gaps import gaussian_null, gaussian_null_at
 
 #: measured values of one quantity: many, or {quantile in percent: value}
 Measured = ArrayLike | Mapping[int, float]

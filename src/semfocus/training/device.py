@@ -1,13 +1,18 @@
-"""Which device computes, with how many threads, and the numerics class that follows."""
+"""Where a run is computed: device, threads, numerics class, versions."""
 
 import ctypes
+import platform
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+import numpy
 import torch
 
+import semfocus
 from semfocus.mechanisms import kernel_version, kernels_in_use
 from semfocus.runs.record import with_kernel_version
 
@@ -69,3 +74,17 @@ def keep_freed_memory() -> None:
     trim_threshold, mmap_threshold = -1, -3
     mallopt(trim_threshold, 2**30)
     mallopt(mmap_threshold, 2**25)  # the largest that is taken
+
+
+def describe_environment(device: torch.device) -> dict[str, Any]:
+    """Plain values for env.json and the record."""
+    return {
+        "semfocus": semfocus.__version__,
+        "python": sys.version.split()[0],
+        "numpy": numpy.__version__,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "host": platform.node(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "numerics": numerics_class(device),
+    }

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from semfocus.model.evaluation_mode import evaluation_mode
-from semfocus.model.loss import sequence_losses, summed_loss
+from semfocus.model.evaluation import evaluation_mode, sequence_losses, summed_loss
 from semfocus.randomness import stream
 from semfocus.tasks import Samples
 

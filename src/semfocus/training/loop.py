@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from semfocus.model import Classifier
-from semfocus.model.loss import mean_loss
+from semfocus.model.evaluation import mean_loss
 from semfocus.randomness import stream
 from semfocus.runs import TrainingSettings
 from semfocus.tasks import Dataset, Samples

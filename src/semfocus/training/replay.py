@@ -19,7 +19,7 @@ from semfocus.training.device import limited_threads, numerics_class, resolve_de
 from semfocus.training.evaluation import evaluate
 from semfocus.training.loop import train_epoch
 from semfocus.training.optimiser import build_optimiser, optimiser_tensors, restore_optimiser
-from semfocus.training.pretrained import start_from_pretraining
+from semfocus.training.pretraining import start_from_pretraining
 from semfocus.training.runner import build_model, dataset_of
 from semfocus.training.trained_run import TrainedRun, load_weights
 

@@ -12,13 +12,11 @@ from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
 from semfocus.runs.directory import epoch_rows, probe_rows_of
 from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
-from semfocus.training.device import limited_threads, resolve_device, same_numerics
-from semfocus.training.environment import describe_environment
+from semfocus.training.device import describe_environment, limited_threads, resolve_device, same_numerics
 from semfocus.training.loop import Diverged, reached_stop, train
-from semfocus.training.observers import Attempt, Observer
+from semfocus.training.observers import Attempt, CheckpointKeeper, JournalKeeper, Observer
 from semfocus.training.optimiser import build_optimiser, restore_optimiser
-from semfocus.training.persistence import CheckpointKeeper, JournalKeeper
-from semfocus.training.pretrained import start_from_pretraining
+from semfocus.training.pretraining import start_from_pretraining
 
 
 def run(
@@ -39,13 +37,13 @@ def run(
     directory = store.directory(spec)
     finished = directory.record()
     if finished is not None:
-        return finished
+        return Record(finished, directory)
     chosen = resolve_device(device)
     directory.create(spec.model_dump(mode="json"))
     with directory.owned(patience), limited_threads(threads):
         finished = directory.record()  # another process may have ended it meanwhile
         if finished is not None:
-            return finished
+            return Record(finished, directory)
         directory.remove_leftovers()
         try:
             return _attempt(spec, store, list(observers), chosen, threads, checkpoint_seconds)
@@ -172,7 +170,7 @@ def _record(
     events = directory.events()
     attempts = [event for event in events if event["event"] == "attempt"]
     rows = epoch_rows(events)
-    return {
+    values = {
         "run": directory.name,
         "spec": spec.model_dump(mode="json"),
         "state": state,
@@ -189,6 +187,7 @@ def _record(
         "environment": environment,
         "probes": probe_rows_of(events),
     }
+    return Record(values, directory)
 
 
 def _note_failure(directory: RunDirectory, error: Exception) -> None:

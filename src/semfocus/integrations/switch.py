@@ -1,0 +1,207 @@
+"""Switching an existing model to a pattern in place, and back."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from torch import nn
+
+from semfocus.integrations.discovery import Found, find_attentions
+from semfocus.integrations.hugging_face.models import (
+    HuggingFaceUndo,
+    check_attention,
+    remembered,
+    switch_attentions,
+)
+from semfocus.integrations.selection import (
+    Layers,
+    checked_inverse_temperature,
+    counts_positions,
+    patterns_of_layers,
+)
+from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
+from semfocus.mechanisms import AttachedPoint, Pattern
+
+
+@dataclass(frozen=True)
+class AppliedLayer:
+    """One attention module that was switched: its number and name in the model, and its pattern."""
+
+    layer: int
+    name: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True, repr=False)
+class Applied(Sequence[AppliedLayer]):
+    """The layers that were switched, in the order of `model.named_modules()`."""
+
+    layers: tuple[AppliedLayer, ...]
+    num_attentions: int
+    inverse_temperature: float
+
+    @overload
+    def __getitem__(self, index: int) -> AppliedLayer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[AppliedLayer]: ...
+    def __getitem__(self, index: int | slice) -> AppliedLayer | Sequence[AppliedLayer]:
+        return self.layers[index]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[AppliedLayer]:
+        return iter(self.layers)
+
+    def __repr__(self) -> str:
+        sharper = (
+            "" if self.inverse_temperature == 1.0 else f" at inverse temperature {self.inverse_temperature}"
+        )
+        lines = [f"{len(self.layers)} of {self.num_attentions} attention layers switched{sharper}"]
+        width = max((len(str(each.pattern)) for each in self.layers), default=0)
+        lines += [f"  {each.layer:>3}  {each.pattern!s:<{width}}  {each.name}" for each in self.layers]
+        return "\n".join(lines)
+
+
+class Snapshot:
+    """Class, attributes and hooks before the forward pass of every module; their values are not copied."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._modules = [
+            (module, type(module), dict(vars(module)), dict(module._forward_pre_hooks))
+            for module in model.modules()
+        ]
+
+    def put_back(self) -> None:
+        for module, cls, attributes, hooks in self._modules:
+            module.__class__ = cls
+            vars(module).clear()
+            vars(module).update(attributes)
+            module._forward_pre_hooks.clear()
+            module._forward_pre_hooks.update(hooks)
+
+
+_UNDO = "_semfocus_undo"
+
+
+@dataclass
+class _Undo:
+    """How to take back one `apply`; data, not functions, so that a copy of the model can be restored too."""
+
+    torch: TorchUndo = field(default_factory=TorchUndo)
+    hugging_face: HuggingFaceUndo = field(default_factory=HuggingFaceUndo)
+
+    def run(self) -> None:
+        self.torch.run()
+        self.hugging_face.run()
+
+
+def apply(
+    model: nn.Module,
+    pattern: Pattern | str | None = None,
+    layers: Layers = None,
+    inverse_temperature: float = 1.0,
+) -> Applied:
+    """Switch the attention of a model to a pattern, in place; `restore(model)` undoes it.
+
+    model: any module with nn.MultiheadAttention inside (nn.TransformerEncoder, nn.TransformerDecoder ...), or with
+    attention of transformers that goes through its attention interface. Parameters stay the same tensors. A model
+    with an attention that cannot be switched is refused with a ValueError and left as it was.
+    pattern: a Pattern or its text; without one, the choice that the config of a loaded model remembers.
+    layers: numbers of the attention layers to switch, in the order of `model.named_modules()` as in `capture`, or a
+    pattern for each number; the others stay full attention.
+    inverse_temperature: multiplies all scores of the switched layers.
+
+    Applying again replaces the earlier choice. Returns what was switched.
+
+    >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
+    >>> apply(encoder, "top_k(4)")
+    2 of 2 attention layers switched
+        0  top_k(4)  layers.0.self_attn
+        1  top_k(4)  layers.1.self_attn
+    >>> restore(encoder)
+    """
+    found = find_attentions(model)
+    if pattern is None and layers is None:
+        patterns, inverse_temperature = remembered(model, len(found))
+    else:
+        patterns = patterns_of_layers(pattern, layers, len(found))
+        inverse_temperature = checked_inverse_temperature(inverse_temperature)
+    _check(model, found, patterns)
+
+    before = Snapshot(model)
+    try:
+        if _UNDO in vars(model):
+            restore(model)
+        undo = vars(model)[_UNDO] = _Undo()
+        _switch(model, found, patterns, inverse_temperature, undo)
+    except BaseException:
+        before.put_back()
+        raise
+    switched = tuple(
+        AppliedLayer(layer, each.name, pattern)
+        for layer, (each, pattern) in enumerate(zip(found, patterns, strict=True))
+        if pattern is not None
+    )
+    return Applied(switched, len(found), inverse_temperature)
+
+
+def restore(model: nn.Module) -> None:
+    """Undo `apply` on this module, or on modules inside it."""
+    undone = False
+    for module in model.modules():
+        undo = vars(module).pop(_UNDO, None)
+        if undo is not None:
+            undo.run()
+            undone = True
+    if not undone:
+        raise ValueError(
+            f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}, or is undone already"
+        )
+
+
+def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None]) -> None:
+    """Refuse before anything is changed."""
+    _refuse_cross_attention(found, patterns)
+    for each, pattern in zip(found, patterns, strict=True):
+        if pattern is not None and each.kind == "torch":
+            check_module(each.module, pattern)
+        elif pattern is not None:
+            check_attention(each, pattern)
+    inside = [module for module in model.modules() if module is not model and _UNDO in vars(module)]
+    if inside:
+        raise ValueError(
+            f"semfocus.apply was called on a part of this model ({type(inside[0]).__name__}); restore it first"
+        )
+    foreign = _UNDO not in vars(model) and any(AttachedPoint.of(each.module) is not None for each in found)
+    if foreign:
+        raise ValueError("semfocus.apply was called on a model around this part; restore that one first")
+
+
+def _refuse_cross_attention(found: list[Found], patterns: list[Pattern | None]) -> None:
+    """Positions of two sequences have nothing to do with each other."""
+    for each, pattern in zip(found, patterns, strict=True):
+        if each.is_cross and pattern is not None and counts_positions(pattern):
+            others = [layer for layer, other in enumerate(found) if not other.is_cross]
+            raise ValueError(
+                f"{pattern} counts positions, and {each.name} ({type(each.module).__name__}) attends from one sequence "
+                f"to another: give layers={others}, or a pattern of scores such as TopK(5)"
+            )
+
+
+def _switch(
+    model: nn.Module,
+    found: list[Found],
+    patterns: list[Pattern | None],
+    inverse_temperature: float,
+    undo: _Undo,
+) -> None:
+    pairs = list(zip(found, patterns, strict=True))
+    for each, pattern in pairs:
+        if each.kind == "torch" and pattern is not None:
+            switch_module(each.module, pattern, inverse_temperature, undo.torch)
+    switch_encoders(model, undo.torch)
+    of_transformers = [pair for pair in pairs if pair[0].kind == "hugging_face"]
+    if of_transformers:
+        attentions, chosen = zip(*of_transformers, strict=True)
+        switch_attentions(model, attentions, chosen, inverse_temperature, undo.hugging_face)

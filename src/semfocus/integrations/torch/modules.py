@@ -1,0 +1,55 @@
+"""Switching nn.MultiheadAttention in place: the module stays, with its parameters and hooks; its class changes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from semfocus.integrations.torch.multihead import MultiheadAttention, check_pattern
+from semfocus.mechanisms import Pattern
+
+_OURS = ("pattern", "inverse_temperature", "_qkv_same_embed_dim")
+
+
+@dataclass
+class TorchUndo:
+    """What to put back."""
+
+    modules: list[tuple[nn.Module, type, dict[str, Any]]] = field(default_factory=list)
+    encoders: list[tuple[nn.TransformerEncoder, bool]] = field(default_factory=list)
+
+    def run(self) -> None:
+        for module, cls, values in self.modules:
+            module.__class__ = cls
+            for name in _OURS:
+                module.__dict__.pop(name, None)
+            module.__dict__.update(values)
+        for encoder, used in self.encoders:
+            encoder.use_nested_tensor = used
+
+
+def check_module(module: nn.Module, pattern: Pattern) -> None:
+    """Refuse before anything is changed."""
+    assert isinstance(module, nn.MultiheadAttention)
+    check_pattern(module, pattern)
+
+
+def switch_module(module: nn.Module, pattern: Pattern, inverse_temperature: float, undo: TorchUndo) -> None:
+    """From now on the module attends under the pattern."""
+    values = {name: module.__dict__[name] for name in _OURS if name in module.__dict__}
+    undo.modules.append((module, type(module), values))
+    module.__class__ = MultiheadAttention
+    # Else nn.TransformerEncoderLayer would go past the module in evaluation, and compute full attention.
+    module.__dict__.update(
+        pattern=pattern, inverse_temperature=inverse_temperature, _qkv_same_embed_dim=False
+    )
+
+
+def switch_encoders(model: nn.Module, undo: TorchUndo) -> None:
+    """An encoder built around stock attention would hand its layers nested tensors."""
+    for encoder in model.modules():
+        if isinstance(encoder, nn.TransformerEncoder) and any(
+            isinstance(module, MultiheadAttention) for module in encoder.modules()
+        ):
+            undo.encoders.append((encoder, encoder.use_nested_tensor))
+            encoder.use_nested_tensor = False

@@ -1,0 +1,1 @@
+"""Compiled code, below the mechanisms and the models that it serves; one room per kind of device."""

@@ -1,0 +1,1 @@
+"""Compiled kernels for the CPU: a shared library with a C interface, and its calls on tensors."""

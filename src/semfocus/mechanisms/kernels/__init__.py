@@ -1,1 +1,0 @@
-"""Fast implementations, each proved equal to the reference."""

@@ -1,0 +1,232 @@
+"""Watching attention from outside: `capture` records what every attention call of a model computed."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from semfocus.mechanisms.call import AttentionInfo, checked_call
+from semfocus.mechanisms.dispatch import attention
+from semfocus.mechanisms.pattern import Pattern
+from semfocus.mechanisms.reference import reference_attention
+
+Listener = Callable[[Tensor, AttentionInfo], None]
+
+
+class AttentionPoint:
+    """A place where attention happens."""
+
+    listeners: tuple[Listener, ...] = ()
+
+    def hear(self, inputs: Tensor, info: AttentionInfo) -> None:
+        """Tell the listeners of one call."""
+        for listener in self.listeners:
+            listener(inputs, info)
+
+
+class AttachedPoint(AttentionPoint):
+    """A point beside a module of somebody else, which does not hand its inputs over: a hook remembers them."""
+
+    inputs: Tensor | None = None
+
+    def attach(self, module: nn.Module) -> None:
+        """Stand beside `module`, outside of its parameters, buffers and submodules."""
+        module.__dict__[_ATTACHED] = self
+
+    @staticmethod
+    def of(module: nn.Module) -> "AttachedPoint | None":
+        """The point beside a module, if there is one."""
+        return module.__dict__.get(_ATTACHED)
+
+    @staticmethod
+    def detach(module: nn.Module) -> None:
+        """Leave no trace."""
+        module.__dict__.pop(_ATTACHED, None)
+
+    def remember(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A hook before the forward pass: the first tensor given is what comes in."""
+        given = (*args, kwargs.get("hidden_states"), *kwargs.values())
+        self.inputs = next((each for each in given if isinstance(each, Tensor)), None)
+
+
+_ATTACHED = "_semfocus_attention"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a model does to its scores before the softmax, in this order, and a score that stands for no key."""
+
+    softcap: float | None = None
+    bias: Tensor | None = None
+    sink: Tensor | None = None
+
+    def __bool__(self) -> bool:
+        return self.softcap is not None or self.bias is not None or self.sink is not None
+
+    def of_scores(self, scores: Tensor, inverse_temperature: float) -> Tensor:
+        """softcap * tanh(score / softcap), + bias; the temperature is that of the whole."""
+        if self.softcap is not None:
+            scores = self.softcap * torch.tanh(scores / self.softcap)
+        if self.bias is not None:
+            scores = scores + self.bias
+        return scores if inverse_temperature == 1.0 else scores * inverse_temperature
+
+
+def attend_at(
+    point: AttentionPoint,
+    inputs: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pattern: Pattern,
+    *,
+    scale: float | None,
+    inverse_temperature: float = 1.0,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    enable_gqa: bool = False,
+    generator: torch.Generator | None = None,
+    implementation: str = "auto",
+    changes: Changes = Changes(),  # noqa: B008  (a frozen value)
+    need_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Output, and the weights before dropout if they are needed.
+
+    Changed scores, weights and listeners are served by the reference, with a matrix of all scores; every other
+    call by the implementation that is asked for.
+    """
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    if not (changes or need_weights or point.listeners):
+        output = attention(
+            query,
+            key,
+            value,
+            pattern,
+            mask=mask,
+            causal=causal,
+            scale=scale * inverse_temperature,
+            dropout=dropout,
+            enable_gqa=enable_gqa,
+            generator=generator,
+            implementation=implementation,
+        )
+        return output, None
+    call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, enable_gqa, generator)
+    sink = None if changes.sink is None else changes.sink * inverse_temperature
+    output, info = reference_attention(
+        call, lambda scores: changes.of_scores(scores, inverse_temperature), sink
+    )
+    if point.listeners:
+        if inputs is None:
+            raise ValueError("a captured attention was called without any tensor")
+        point.hear(inputs, info)
+    return output, info.weights if need_weights else None
+
+
+@dataclass(frozen=True)
+class AttentionTrace:
+    """One attention call: which layer, what came in, and the scores, kept keys and weights it used."""
+
+    layer: int
+    name: str
+    inputs: Tensor
+    scores: Tensor
+    kept: Tensor
+    weights: Tensor
+
+
+class ObservableAttention(nn.Module, AttentionPoint):
+    """A module whose attention goes through `attend`, and can therefore be captured."""
+
+    def attend(
+        self,
+        inputs: Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        pattern: Pattern,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        scale: float | None = None,
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+        implementation: str = "auto",
+        score_clip: float | None = None,
+    ) -> Tensor:
+        """`attention`, heard by the listeners; without any it is the bare function.
+
+        `score_clip` limits the scaled scores to (-c, c), before the pattern chooses: c tanh(score / c), on the reference.
+        """
+        output, _ = attend_at(
+            self,
+            inputs,
+            query,
+            key,
+            value,
+            pattern,
+            scale=scale,
+            mask=mask,
+            causal=causal,
+            dropout=dropout,
+            generator=generator,
+            implementation=implementation,
+            changes=Changes(softcap=score_clip),
+        )
+        return output
+
+
+def attention_points(model: nn.Module) -> list[tuple[str, nn.Module, AttentionPoint]]:
+    """Name, module and point of every attention of ours, in the order of `model.named_modules()`."""
+    return [
+        (name, module, point)
+        for name, module in model.named_modules()
+        if (point := module if isinstance(module, AttentionPoint) else AttachedPoint.of(module)) is not None
+    ]
+
+
+@contextmanager
+def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
+    """While open, every attention call of `model` runs on the reference and adds one trace to the list.
+
+    Tensors are detached. Layers are numbered in the order of `model.named_modules()`.
+    """
+    points = attention_points(model)
+    if not points:
+        raise ValueError(
+            f"{type(model).__name__} has no attention of ours to capture; semfocus.apply(model, Full()) makes it ours"
+        )
+    traces: list[AttentionTrace] = []
+    added: list[tuple[AttentionPoint, Listener]] = []
+    hooks = []
+    for layer, (name, module, point) in enumerate(points):
+        listener = _recorder(traces, layer, name)
+        point.listeners = (*point.listeners, listener)
+        added.append((point, listener))
+        if isinstance(point, AttachedPoint):
+            hooks.append(module.register_forward_pre_hook(point.remember, with_kwargs=True))
+    try:
+        yield traces
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for point, listener in added:
+            point.listeners = tuple(each for each in point.listeners if each is not listener)
+            if isinstance(point, AttachedPoint):
+                point.inputs = None
+
+
+def _recorder(traces: list[AttentionTrace], layer: int, name: str) -> Listener:
+    def record(inputs: Tensor, info: AttentionInfo) -> None:
+        traces.append(
+            AttentionTrace(
+                layer, name, inputs.detach(), info.scores.detach(), info.kept, info.weights.detach()
+            )
+        )
+
+    return record

@@ -1,0 +1,1 @@
+"""The loss around a trained model: a grid of it, and the curvature."""

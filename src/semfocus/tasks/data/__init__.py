@@ -1,0 +1,1 @@
+"""Data that tasks read: tables of sequences, texts and their tokenizers."""
