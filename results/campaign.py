@@ -16,13 +16,13 @@ from pathlib import Path
 
 import polars
 
-from semfocus.recipes import k_sweep_small, sharpness, small
+from semfocus.execution.progress import StudyWatcher
 from semfocus.recipes.arms import FEW_ARMS, compare
+from semfocus.recipes.beyond import k_sweep, sharpness, small
 from semfocus.report.export import curves_table, runs_table
 from semfocus.runs import RunSpec, open_store
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.studies import grid, run_study
-from semfocus.studies.watcher import StudyWatcher
 
 #: the two tasks of `sharpness`: one that is looked up by position, one by content
 PAIR = ("even_pairs", "missing_duplicate")
@@ -43,7 +43,7 @@ ADAM_RATES = (1e-4, 1e-3, 1e-2)
 def small_stage() -> Iterator[RunSpec]:
     """Twelve to thirty seconds each: which k, which keys, what sharpness changes, does it depend on the rest."""
     sizes = ("full", *(f"top_k({k})" for k in (1, 3, 5, 9, 13, 15)))
-    for task in k_sweep_small.TASKS:
+    for task in k_sweep.SMALL_TASKS:
         yield from compare(_small(task), sizes, PAPER_SEEDS[:8])
     for task in PAIR:
         yield from compare(_small(task), sharpness.ARMS, PAPER_SEEDS[:8])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         capture,
         parse_pattern,
     )
+    from semfocus.study import Study
 
 __all__ = [
     "AttentionInfo",
@@ -35,6 +36,7 @@ __all__ = [
     "MultiheadAttention",
     "Pattern",
     "Random",
+    "Study",
     "TopK",
     "TopP",
     "WithGlobals",
@@ -50,5 +52,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     dict.fromkeys(__all__, "semfocus.mechanisms")
-    | dict.fromkeys(("MultiheadAttention", "apply", "restore"), "semfocus.integrations"),
+    | dict.fromkeys(("MultiheadAttention", "apply", "restore"), "semfocus.integrations")
+    | {"Study": "semfocus.study"},
 )

@@ -1,13 +1,17 @@
 """Files that survive a crash whole: either the old content or the new one, never a mixture."""
 
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write beside the target, force to disk, then take its place in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Write beside the target, force to disk, then take its place in one step.
+
+    Processes of two machines may have one number: the name of the temporary file is drawn as well.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         with open(temporary, "wb") as file:
             file.write(content)

@@ -123,3 +123,15 @@ def did_you_mean(word: str, known: Mapping[str, object]) -> str:
     """` (did you mean 'x'?)` when something known is close, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+# Separators between values, not those inside brackets.
+_BETWEEN = re.compile(r"[;,]\s*(?![^()]*\))")
+
+
+def split_list(text: str, option: str) -> list[str]:
+    """`full; random(5,fixed), top_k(5)` -> three texts; semicolons and commas separate outside of brackets."""
+    found = [part.strip() for part in _BETWEEN.split(text) if part.strip()]
+    if not found:
+        raise ValueError(f"{option} names nothing: {text!r}")
+    return found

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
 from semfocus.report.bounds_rows import comparison_of_rows
+from semfocus.report.bounds_text import published_columns
+from semfocus.report.figures.regions import marks_of_table, region_frame
 from semfocus.runs import RunDirectory
 from semfocus.theory import compare_numbers, lhs_w
-from strict_json import read_json
+from tests.report.pages import charts_of
+from tests.strict_json import read_json
 
 NUMBERS = {
     "--dispersion-full": "8.61",
@@ -151,36 +155,23 @@ def test_the_regions_are_drawn(tmp_path: Path) -> None:
     drawing, page = tmp_path / "new" / "regions.svg", tmp_path / "regions.html"
     assert invoke("--regions", drawing).exit_code == 0
     root = ElementTree.fromstring(drawing.read_text(encoding="utf-8"))
-    space = "{http://www.w3.org/2000/svg}"
-    assert root.tag == f"{space}svg"
-    marks = [group for group in root.iter(f"{space}g") if "mark " in group.attrib["class"]]
-    circles = [
-        each
-        for each in marks
-        if each.find(f"{space}circle") is not None and each.find(f"{space}text") is not None
-    ]
-    assert len(circles) == 2 * 16
-    assert sum("holds" in each.attrib["class"] for each in circles) == 16, "8 cells in each of two panels"
-    assert (
-        len(
-            [
-                each
-                for each in marks
-                if "null" in each.attrib["class"] and each.find(f"{space}text") is not None
-            ]
-        )
-        == 4
-    )
-    assert len(list(root.iter(f"{space}path"))) > 20
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 40
+    published = [mark.w for mark in marks_of_table(published_columns())]
+    frame = region_frame(marks_of_table(published_columns()))
+    marks = frame.filter(pl.col("kind").is_not_null())
+    assert len(marks) == 2 * 16
+    assert (marks["holds"] == "holds").sum() == 16, "8 cells in each of two panels"
+    assert sum(map(bool, published)) == (marks["holds"][:16] == "holds").sum()
     assert "holds for 0 of these 16" in drawing.read_text(encoding="utf-8")
     assert "these numbers" not in drawing.read_text(encoding="utf-8")
 
     result = invoke(*given(), "--regions", page)
     assert str(page) in result.output.replace("\n", "")
     text = page.read_text(encoding="utf-8")
-    assert "these numbers" in text
+    assert "these numbers" in {row.get("kind") for chart in charts_of(text) for row in chart.rows}
     assert "with exact constants it does not" in text
-    assert "http" not in text.replace("http://www.w3.org/2000/svg", ""), "needs no network"
+    assert "default-src 'none'" in text, "needs no network"
 
 
 def row(quantity: str, low: float | None, high: float | None, **changes: Any) -> dict[str, Any]:
@@ -276,7 +267,7 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[di
         "eee": rows_of("full"),
         "fff": rows_of("top_k(5)+G1"),
     }
-    monkeypatch.setattr(RunDirectory, "probes", lambda self: stored[self.name])
+    monkeypatch.setattr(RunDirectory, "kept", lambda self, name: stored[self.name])
     return stored
 
 

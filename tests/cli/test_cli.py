@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
-from strict_json import read_json
+from tests.strict_json import read_json
 
 TINY = [
     *("-q", "--length", "6", "--epochs", "2", "-s", "model.d_model=8", "-s", "model.num_blocks=1"),
@@ -87,7 +87,7 @@ def test_json_is_the_record(runs: Path) -> None:
 
 def test_progress_goes_to_standard_error_one_line_an_epoch(runs: Path) -> None:
     result = invoke("train", "parity", *[word for word in TINY if word != "-q"], store=runs)
-    assert result.stderr.count("epoch") == 3
+    assert result.stderr.count(": epoch ") == 3
     assert "held-out" in result.stderr.splitlines()[0]
 
 
@@ -148,7 +148,7 @@ def test_users_own_data_train_from_a_file(runs: Path) -> None:
 
 
 def test_a_users_recipe_trains_evaluates_and_is_needed_again(runs: Path) -> None:
-    from tests_recipe import RECIPE
+    from tests.tests_recipe import RECIPE
 
     Path("mine.py").write_text(RECIPE, encoding="utf-8")
     arguments = ["train", "first_bit", "--pattern", "every_other(2)", "--recipe", "mine.py", *TINY]

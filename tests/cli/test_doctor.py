@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from semfocus import __version__
 from semfocus.cli import doctor
 from semfocus.cli.app import app
-from semfocus.mechanisms.kernels import library
+from semfocus.kernels.cpu import library
 from semfocus.runs import open_store
-from strict_json import read_json
+from tests.strict_json import read_json
 
-LIBRARY = "semfocus.mechanisms.kernels.library"
+LIBRARY = "semfocus.kernels.cpu.library"
 X86 = "processor\t: 0\nmodel name\t: A  Fast CPU @ 3GHz\nflags\t: avx2\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n"
 
@@ -127,7 +127,7 @@ def test_it_knows_the_packages_of_pyproject() -> None:
         extra: packages for extra, packages in project["optional-dependencies"].items() if extra != "dev"
     }
     assert {extra: name for name, extra in doctor.OPTIONAL.items()} == {
-        extra: package.split(">")[0] for extra, (package,) in extras.items()
+        extra: packages[0].split(">")[0] for extra, packages in extras.items() if packages
     }
 
 
@@ -140,7 +140,7 @@ def test_missing_kernels_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 STUDY = """
 import sys
-from semfocus.mechanisms.kernels import library
+from semfocus.kernels.cpu import library
 
 library.EXTENSION_SUFFIXES = []  # as where nothing was compiled
 from semfocus.cli import main

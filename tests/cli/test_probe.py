@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_cli import TINY, invoke
 from semfocus.runs import open_store
-from strict_json import read_json
-from tests_recipe import RECIPE
+from tests.cli.test_cli import TINY, invoke
+from tests.strict_json import read_json
+from tests.tests_recipe import RECIPE
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from semfocus.cli.probe_table import cell_text, print_tables
 from semfocus.report.probed import ProbedRun
-from studies.mechanism_tests.planted import record, row
+from tests.analysis.why.planted import record, row
 
 
 def test_no_number_is_cut_where_no_terminal_is(

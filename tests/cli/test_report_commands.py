@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.report.made_up import study
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
 from semfocus.runs import open_store
 from semfocus.runs.plan import Plan, write_plan
-from strict_json import read_json
+from tests.report.made_up import study
+from tests.strict_json import read_json
 
 
 @pytest.fixture
@@ -40,12 +40,11 @@ def invoke(*arguments: object):
     [
         ([], "report.html"),
         (["--format", "markdown"], "report.md"),
-        (["--format", "svg"], "figures/speedups.svg"),
+        (["--format", "svg"], "figures/speedup.svg"),
+        (["--format", "png"], "figures/curves-1.png"),
     ],
 )
 def test_report_writes_into_the_store_and_says_where(filled: Path, options: list[str], name: str) -> None:
-    if "svg" in options:
-        pytest.importorskip("matplotlib", reason="matplotlib is an extra")
     result = invoke("report", "--store", filled, *options)
     assert result.exit_code == 0, result.output
     assert str(filled / name) in result.output
@@ -66,7 +65,7 @@ def test_report_of_one_study_has_its_question_and_its_runs_only(filled: Path, tm
     ("arguments", "message"),
     [
         (["report", "--study", "frist"], "did you mean 'first'"),
-        (["report", "--format", "docx"], "--format must be one of html, markdown, pdf, svg, got 'docx'"),
+        (["report", "--format", "docx"], "--format must be one of html, markdown, pdf, png, svg, got 'docx'"),
         (["export", "--format", "xlsx"], "format must be one of csv, parquet, got 'xlsx'"),
     ],
 )

@@ -4,10 +4,10 @@ import pytest
 from typer.testing import CliRunner
 
 from semfocus.cli.app import app
-from semfocus.cli.durations import duration
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.training import run
-from strict_json import read_json
+from semfocus.words import duration
+from tests.strict_json import read_json
 
 EPOCH = {
     **{"train_loss": 0.5, "train_accuracy": 0.75, "held_out_loss": 0.5, "held_out_accuracy": 0.5},

@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from recipes.shrink import Tiny
 from semfocus.cli.app import app
+from semfocus.cli.options import parse_seeds
 from semfocus.cli.study_list import entries
-from semfocus.cli.study_options import parse_seeds, split_list
+from semfocus.notation import split_list
 from semfocus.recipes import RECIPES
 from semfocus.runs import open_store
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
-from strict_json import read_json
+from semfocus.runs.record import Record
+from tests.recipes.shrink import Tiny
+from tests.strict_json import read_json
 
 SERIAL = ("--executor", "serial", "-q")
 
@@ -39,7 +41,7 @@ def printed(*arguments: object) -> Any:
 def _tiny_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
-    monkeypatch.setattr("semfocus.studies.calibration._PATIENCE", 0.0)
+    monkeypatch.setattr("semfocus.studies.cost._PATIENCE", 0.0)
     for name, recipe in RECIPES.items():
         seeds = 3 if name == "tuned" else 2
         monkeypatch.setitem(RECIPES, name, Tiny(recipe, num_tasks=1, num_seeds=seeds))
@@ -57,7 +59,7 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
     assert lines[-1] == "To continue or repeat: semfocus study quick"
     page = Path("runs/quick.html").read_text(encoding="utf-8")
     assert "top_k(5)" in page
-    assert "<figure><svg " in page
+    assert '<figure class="picture"' in page
     (plan,) = Path("runs/plans").iterdir()
     assert len(json.loads(plan.read_text(encoding="utf-8"))["runs"]) == 10
 
@@ -94,7 +96,7 @@ def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("semfocus.studies.execution.run_study", interrupt)
+    monkeypatch.setattr("semfocus.study.run_study", interrupt)
     result = invoke("quick", *SERIAL)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
@@ -233,7 +235,10 @@ def test_patterns_in_a_file_of_their_own_outlive_edits_of_the_study() -> None:
     assert second["question"] == "Which one?"
     assert [each["run"] for each in first["records"]] == [each["run"] for each in second["records"]]
     Path("mine.py").write_text(OWN.replace("BODY", ""), encoding="utf-8")
-    assert "has patterns or tasks of its own" in invoke("mine.py", "--recipe", "patterns.py").stderr
+    assert (
+        "has patterns, tasks or measurements of its own"
+        in invoke("mine.py", "--recipe", "patterns.py").stderr
+    )
 
 
 def test_a_mistake_in_a_file_is_shown_with_its_line() -> None:
@@ -265,11 +270,13 @@ def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pyte
     def fail_first(specs, store, **options) -> list[dict]:
         states = [("failed", "no memory"), ("failed", "no disk"), *[("done", None)] * len(specs)]
         return [
-            {"run": spec.digest, "spec": spec.model_dump(mode="json"), "state": state, "reason": reason}
+            Record(
+                {"run": spec.digest, "spec": spec.model_dump(mode="json"), "state": state, "reason": reason}
+            )
             for spec, (state, reason) in zip(specs, states, strict=False)
         ]
 
-    monkeypatch.setattr("semfocus.studies.run_study", fail_first)
+    monkeypatch.setattr("semfocus.study.run_study", fail_first)
     result = invoke("tuned", *SERIAL)
     assert result.exit_code == 3
     *failures, last = result.stderr.splitlines()
@@ -324,7 +331,7 @@ def test_a_study_that_measures_inside_its_models_ends_with_the_section_why() -> 
     )
     first = invoke(*options)
     assert first.exit_code == 0, first.stderr
-    assert "measured inside 3/3" in first.stderr
+    assert first.stderr.count("] inside: ") == 6, "two epochs of three runs"
     page = Path("runs/dispersion_small.html").read_text(encoding="utf-8")
     assert 'id="why"' in page
     assert "Does a pattern that shrinks the dispersion more learn faster?" in page
@@ -332,7 +339,7 @@ def test_a_study_that_measures_inside_its_models_ends_with_the_section_why() -> 
     assert len(kept) == 3
 
     again = invoke(*options)
-    assert "measured inside" not in again.stderr, "what is known is not measured again"
+    assert "inside: " not in again.stderr, "what is known is not measured again"
     assert {path: path.read_bytes() for path in kept} == kept
 
 
@@ -481,4 +488,4 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
         assert summary["task"] in page
         assert all(arm["label"] in page for arm in summary["arms"])
     # icons are pictures too: only those in a figure show data
-    assert page.count("<figure><svg ") >= len(result["summaries"])
+    assert page.count('<figure class="picture"') >= len(result["summaries"])

@@ -1,16 +1,17 @@
 """What follows the training of a study: landscapes and twins, from the recipe to the last line."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from recipes.shrink import Tiny
 from semfocus.cli.app import app
-from semfocus.recipes import RECIPES, landscape_small
-from semfocus.studies.landscape.options import LandscapeOptions
-from strict_json import read_json
+from semfocus.measurements import Landscape
+from semfocus.recipes import RECIPES
+from tests.recipes.shrink import Tiny
+from tests.strict_json import read_json
 
 SERIAL = ("--executor", "serial")
 
@@ -23,7 +24,8 @@ def invoke(*arguments: object):
 def _tiny_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMFOCUS_STORE", raising=False)
-    monkeypatch.setattr(landscape_small, "LANDSCAPES", LandscapeOptions(points=3, pairs=2))
+    rough = replace(RECIPES["landscape_small"], MEASURE=[Landscape(points=3, pairs=2)])
+    monkeypatch.setitem(RECIPES, "landscape_small", rough)
     for name in ("landscape_small", "twins"):
         monkeypatch.setitem(RECIPES, name, Tiny(RECIPES[name], num_tasks=1, num_seeds=1))
 
@@ -33,7 +35,7 @@ def test_a_study_of_surfaces_ends_with_a_page_about_them_and_computes_nothing_tw
     assert first.exit_code == 0, first.stderr
     assert "Report: runs/landscape_small-landscapes.html" in first.stdout
     page = Path("runs/landscape_small-landscapes.html").read_text(encoding="utf-8")
-    assert page.count('class="cells"') == 3 * 2, "three arms, two pairs of directions"
+    assert page.count('class="picture square"') == 3 * 2, "three arms, two pairs of directions"
     kept = {path: path.read_bytes() for path in Path("runs").glob("*/landscapes/*/*") if path.is_file()}
     assert kept
 
@@ -78,7 +80,7 @@ def test_a_run_without_a_landscape_is_told_and_exits_with_3() -> None:
 def test_a_study_of_twins_ends_with_how_far_they_got() -> None:
     first = invoke("twins", *SERIAL)
     assert first.exit_code == 0, first.stderr
-    assert "twins 4/4" in first.stderr
+    assert first.stderr.count("] twins: ") == 4
     assert "one training sample replaced, medians over seeds" in first.stdout
     assert "times" in first.stdout
     again = invoke("twins", *SERIAL)

@@ -7,7 +7,7 @@ from semfocus import parse_pattern
 from semfocus.runs import RunSpec, load_recipe, open_store, result_digest
 from semfocus.tasks import TASKS
 from semfocus.training import Observer, run
-from tests_recipe import RECIPE
+from tests.tests_recipe import RECIPE
 
 
 @pytest.fixture

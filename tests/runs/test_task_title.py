@@ -2,7 +2,7 @@
 
 import pytest
 
-from semfocus.runs.task_title import task_title
+from semfocus.runs.arms import task_title
 
 
 @pytest.mark.parametrize(

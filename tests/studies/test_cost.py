@@ -1,8 +1,7 @@
 import pytest
 
 from semfocus.runs import RunSpec
-from semfocus.studies.calibration import measured_seconds
-from semfocus.studies.cost import cost_key, num_steps, rough_seconds
+from semfocus.studies.cost import cost_key, measured_seconds, num_steps, rough_seconds
 
 
 def paper(task: str, **changes: object) -> RunSpec:
@@ -44,7 +43,7 @@ def test_seconds_of_a_run_are_those_of_its_steps_and_evaluations(tiny_spec, monk
         measured.append(spec.digest)
         return 0.5 * spec.model.num_blocks, 0.01 * spec.model.num_blocks
 
-    monkeypatch.setattr("semfocus.studies.calibration._measure", measure)
+    monkeypatch.setattr("semfocus.studies.cost._measure", measure)
     base, longer = tiny_spec(), tiny_spec(training={"epochs": 40})
     other_seed, deeper = tiny_spec(seed=5), tiny_spec(model={"num_blocks": 12})
     seconds = measured_seconds([base, longer, other_seed, deeper], device="cpu")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from semfocus.execution.executors.pool import WorkerProcess
 from semfocus.runs import load_recipe, open_store, result_digest, study_digest
 from semfocus.runs.journal import append
 from semfocus.studies import RunSpec, StudyWatcher, run_study
-from semfocus.studies.worker_process import WorkerProcess
-from studies.minis import events_of, mini_study, start_study
-from tests_recipe import RECIPE
+from tests.execution.minis import events_of, mini_study, start_study
+from tests.tests_recipe import RECIPE
 
 
 class Listener(StudyWatcher):

@@ -1,12 +1,11 @@
 import pytest
 
-from semfocus.cli.study_options import split_list
+from semfocus.notation import split_list
 from semfocus.recipes import RECIPES
 from semfocus.runs import RunSpec
+from semfocus.runs.arms import arm_of
 from semfocus.studies import grid
-from semfocus.studies.arm_text import read_arm
-from semfocus.studies.arms import arm_of
-from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
+from semfocus.studies.selection import read_arm, with_patterns, with_seeds, with_settings, with_tasks
 
 QUICK = RECIPES["quick"].specs()
 

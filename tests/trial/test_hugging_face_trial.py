@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from semfocus.cli.app import app
-from semfocus.integrations import hugging_face_models
+from semfocus.integrations.hugging_face import models as hugging_face_models
+from semfocus.subjects.data import read_data
+from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks import TASKS
 from semfocus.trial import TrialSettings, run_trial
-from semfocus.trial.arm import FULL, SHARPER_FULL
-from semfocus.trial.data import read_data
-from semfocus.trial.encoding import Vocabulary
+from semfocus.trial.spec import FULL, SHARPER_FULL
 from semfocus.trial.trial import prepare
 from tests.trial.plain import held_out_losses
 
@@ -242,7 +242,7 @@ def test_probing_a_model_on_a_file(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "top_k(3)" in text
     assert "held-out sequence 1, label" in text
-    assert text.count('class="map') >= sizes["num_hidden_layers"] * sizes["num_attention_heads"]
+    assert text.count('class="picture square"') >= sizes["num_hidden_layers"] * sizes["num_attention_heads"]
     assert "sequences 0 to" in probe("--hf", folder, "--data", data, "--page", page, "--sequence", 999).stderr
 
 

@@ -8,13 +8,11 @@ from types import ModuleType
 
 import pytest
 
-from semfocus.studies.statistics import sign_flip_p
-from semfocus.studies.statistics.power import detectable, power
-from semfocus.studies.statistics.sign_flip_interval import sign_flip_interval
-from semfocus.trial.comparison import Ended, PairedRatio, paired_ratio
-from semfocus.trial.curve import Curve
-from semfocus.trial.strictness import MOST_FALSE, seeds_needed
-from semfocus.trial.verdict import judge, judge_pairs
+from semfocus.analysis.statistics import sign_flip_p
+from semfocus.analysis.statistics.power import detectable, power
+from semfocus.analysis.statistics.significance import sign_flip_interval
+from semfocus.trial.curve import Curve, Ended, PairedRatio, paired_ratio
+from semfocus.trial.verdict import MOST_FALSE, judge, judge_pairs, seeds_needed
 from semfocus.trial.wording import sentence, time_sentence, too_few
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -283,7 +281,7 @@ def test_false_verdicts_on_three_arms_together(simulation):
 
 
 def test_an_eager_test_is_caught(simulation, monkeypatch):
-    import semfocus.trial.strictness as strictness
+    import semfocus.trial.verdict as strictness
 
     monkeypatch.setattr(strictness, "ALPHA", 0.1)
     monkeypatch.setattr(strictness, "MOST_FALSE", 0.1)

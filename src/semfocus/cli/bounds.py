@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption
+from semfocus.cli.output import print_json
 
 if TYPE_CHECKING:
-    from semfocus.report.regions_figure import Mark
+    from semfocus.report.figures.regions import Mark
 
 
 @explains_errors
@@ -137,7 +137,7 @@ def _of_numbers(numbers: dict[str, Any], beta: float | None) -> tuple[dict[str, 
 
 
 def _own_mark(column: dict[str, Any]) -> "Mark":
-    from semfocus.report.regions_figure import Mark
+    from semfocus.report.figures.regions import Mark
 
     published = column["published"]
     tip = f"c1 = {column['c1']:.3f}, c2 = {column['c2']:.2g}, δ = {column['dispersion_full']:g}"
@@ -147,7 +147,8 @@ def _own_mark(column: dict[str, Any]) -> "Mark":
 def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[str]) -> None:
     from semfocus.durable import write_text
     from semfocus.report.bounds_text import published_columns
-    from semfocus.report.regions_figure import Mark, marks_of_table, regions_figure, regions_page
+    from semfocus.report.figures.regions import REGIONS, REGIONS_READING, Mark, marks_of_table
+    from semfocus.report.pages.album import single_page
     from semfocus.theory import PUBLISHED_K, gaussian_null_at
 
     marks = marks_of_table(published_columns())
@@ -156,8 +157,11 @@ def _draw(target: Path, own: "list[Mark]", beta: float | None, sentences: list[s
         c1, c2 = null["c1"], null["c2"]
         tip = f"independent Gaussian scores, length {length}, 75 %: c1 = {c1:.3f}, c2 = {c2:.2g}, whatever their scale"
         marks.append(Mark(c1, c2, "null", f"L = {length}", tip))
-    figure = regions_figure([*marks, *own], 1.0 if beta is None else max(beta, 1.0))
-    write_text(target, f"{figure}\n" if target.suffix == ".svg" else regions_page(figure, sentences))
+    picture = REGIONS.of([*marks, *own], 1.0 if beta is None else max(beta, 1.0))
+    if target.suffix in (".svg", ".pdf", ".png"):
+        picture.save(target)
+    else:
+        write_text(target, single_page(picture, REGIONS_READING, sentences))
 
 
 def _of_runs(

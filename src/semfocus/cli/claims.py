@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption, existing_store, with_runs
+from semfocus.cli.output import print_json
 
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
 #: under the text of a claim
@@ -27,14 +27,13 @@ def claims(
 
     Example: semfocus claims --rules
     """
-    from semfocus.report.claims import SIZES, counted, judge_all
-    from semfocus.report.inside import with_inside
+    from semfocus.analysis.claims import SIZES, counted, judge_all
+    from semfocus.analysis.contrasts import analyse_planned
     from semfocus.runs.plan import read_plans
-    from semfocus.studies.planned import analyse_planned
 
     opened = existing_store(store)
     records = with_runs(opened, opened.records())
-    judged = judge_all(analyse_planned(with_inside(opened, records), read_plans(opened)))
+    judged = judge_all(analyse_planned(records, read_plans(opened)))
     if as_json:
         print_json([asdict(claim) for claim in judged])
         return

@@ -13,13 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from semfocus import __version__
-from semfocus.cli.json_output import print_json
+from semfocus.cli.output import print_json
 
-REQUIRED = ("torch", "jinja2", "numpy", "polars", "pydantic", "rich", "safetensors", "scipy", "typer")
+REQUIRED = (
+    *("torch", "altair", "jinja2", "numpy", "polars", "pydantic", "rich", "safetensors", "scipy", "typer"),
+    "vl-convert-python",
+)
 #: package -> the extra that brings it
 OPTIONAL = {
     "transformers": "hf",
-    "matplotlib": "plot",
     "ray": "ray",
     "sentencepiece": "text",
     "tensorboard": "tensorboard",
@@ -90,7 +92,7 @@ def _output(*command: str) -> str:
 def _torch_facts() -> dict[str, Any]:
     import torch
 
-    from semfocus.studies.executor import usable_cores
+    from semfocus.execution.executor import usable_cores
     from semfocus.training.device import resolve_device
 
     return {
@@ -121,7 +123,7 @@ _NO_KERNELS: dict[str, Any] = {"in_use": None, "version": None, "possible": [], 
 
 def _kernel_facts() -> dict[str, Any]:
     """The kernels in use, or why there are none."""
-    from semfocus.mechanisms.kernels.library import compiled_library, possible_instruction_sets
+    from semfocus.kernels.cpu.library import compiled_library, possible_instruction_sets
 
     try:
         with warnings.catch_warnings():
@@ -142,7 +144,7 @@ def _kernel_facts() -> dict[str, Any]:
 
 
 def _why_none() -> str:
-    from semfocus.mechanisms.kernels.library import NOT_COMPILED
+    from semfocus.kernels.cpu.library import NOT_COMPILED
 
     chosen = os.environ.get("SEMFOCUS_KERNELS")
     if chosen == "none":

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
@@ -17,7 +16,8 @@ from semfocus.cli.options import (
     parse_length,
     refuse_other_recipe,
 )
-from semfocus.runs.task_title import task_title
+from semfocus.cli.output import print_json
+from semfocus.runs.arms import task_title
 
 
 @explains_errors

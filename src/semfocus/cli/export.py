@@ -28,12 +28,9 @@ def export(
     """
     from semfocus.cli.report import chosen_runs, explains_where
     from semfocus.report.export import export as write
-    from semfocus.report.probed import with_kept_probes
-    from semfocus.report.twins import with_twins
 
     opened = existing_store(store)
     records, _ = chosen_runs(opened, study)
     with explains_where():
-        known = with_twins(opened, with_kept_probes(opened, records))
-        for path in write(known, output or opened.path / "export", kind):
+        for path in write(records, output or opened.path / "export", kind):
             typer.echo(path)

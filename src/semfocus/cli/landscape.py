@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
@@ -17,6 +16,7 @@ from semfocus.cli.options import (
     ThreadsOption,
     checked_page,
 )
+from semfocus.cli.output import print_json
 
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
@@ -72,40 +72,40 @@ def landscape(
 
     Example: semfocus landscape 2093563c 5a7e0d11 --points 41 --pairs 3 --page landscape.html
     """
-    from semfocus.cli.landscape_result import print_landscapes, watching
+    from semfocus.cli.landscape_result import print_landscapes
+    from semfocus.execution.measuring import survey
+    from semfocus.measurements import Landscape
+    from semfocus.measurements.landscape.plan import plan_landscape
+    from semfocus.measurements.landscape.surface import read_landscape
     from semfocus.runs import open_store
-    from semfocus.studies.landscape.plan import LandscapeOptions, plan_landscape
-    from semfocus.studies.landscape.result import read_landscape
-    from semfocus.studies.landscape.survey import survey
 
     checked_page(page, ".svg")
     only_maps = page is not None and page.suffix.lower() == ".svg"
     if only_maps and not pairs:
         raise ValueError("maps need a grid: --pairs must be at least 1 for a page of maps alone")
-    options = LandscapeOptions(points, radius, pairs, scaling, data, samples, epoch, hessian)
+    options = Landscape(points, radius, pairs, scaling, data, samples, epoch, hessian)
     found = [open_store(store).find(name) for name in dict.fromkeys(runs)]
     if len({run.name for run in found}) < len(found):
         raise ValueError(f"a run is named twice: {', '.join(runs)}")
     used = _recipe_of(found, recipe)
     planned = [plan_landscape(run, options, device, threads) for run in found]
-    with watching(quiet) as watch:
-        survey(
-            [place for each in planned for place in each.places],
-            executor=executor,
-            workers=workers,
-            device=device,
-            threads=threads,
-            recipe_file=used,
-            watch=watch,
-        )
+    survey(
+        [place for each in planned for place in each.places],
+        executor=executor,
+        workers=workers,
+        device=device,
+        threads=threads,
+        recipe_file=used,
+        quiet=quiet,
+    )
     results = [read_landscape(each) for each in planned]
     written = []
     if page is not None and only_maps:
-        from semfocus.report.landscape_maps import write_landscape_maps
+        from semfocus.report.pages.landscape_page import write_landscape_maps
 
         written.append(write_landscape_maps(results, page))
     elif page is not None:
-        from semfocus.report.landscape_page import write_landscape_page
+        from semfocus.report.pages.landscape_page import write_landscape_page
 
         given = [("--points", points), ("--radius", radius), ("--pairs", pairs), ("--scaling", scaling)]
         given += [

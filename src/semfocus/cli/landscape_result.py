@@ -1,72 +1,18 @@
 """What `semfocus landscape` shows: progress, then a few numbers for each run."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from time import monotonic
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from semfocus.cli.durations import duration
-from semfocus.counts import count_of
-from semfocus.runs.task_title import task_title
+from semfocus.runs.arms import task_title
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.studies.landscape.result import Grid, Landscape
-    from semfocus.studies.landscape.survey import Watch
-
-#: seconds between two lines where there is no terminal
-_QUIET_SECONDS = 15.0
+    from semfocus.measurements.landscape.surface import Grid, Surface
 
 
-@contextmanager
-def watching(quiet: bool) -> Iterator["Watch"]:
-    """A bar in a terminal, a line now and then elsewhere."""
-    console = Console(stderr=True)
-    if quiet:
-        yield lambda done, total: None
-    elif console.is_terminal:
-        columns = (TextColumn("loss landscape"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
-            bar = progress.add_task("", total=None)
-            yield lambda done, total: progress.update(bar, completed=done, total=total)
-    else:
-        yield _Lines(console).say
-
-
-class _Lines:
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.said_at = monotonic()
-        self.first: tuple[float, int] | None = None
-
-    def say(self, done: int, total: int) -> None:
-        now = monotonic()
-        self.first = self.first or (now, done)
-        if now - self.said_at < _QUIET_SECONDS:
-            return
-        self.said_at = now
-        started, before = self.first
-        left = (now - started) / max(1, done - before) * (total - done)
-        when = f"; about {duration(left)} left" if done > before else ""
-        self.console.print(
-            f"loss landscape: {done} of {total} points{when}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-
-
-def print_landscapes(landscapes: Sequence["Landscape"]) -> None:
+def print_landscapes(landscapes: Sequence["Surface"]) -> None:
     """For each run: the centre, flatness, steepness, curvature."""
     for number, each in enumerate(landscapes):
         if number:
@@ -74,7 +20,7 @@ def print_landscapes(landscapes: Sequence["Landscape"]) -> None:
         _print(each)
 
 
-def _print(found: "Landscape") -> None:
+def _print(found: "Surface") -> None:
     spec = found.run_spec
     accuracy = "" if found.train_accuracy is None else f", training accuracy {found.train_accuracy:.1%}"
     typer.echo(
@@ -89,7 +35,7 @@ def _print(found: "Landscape") -> None:
         _print_eigenvalues(found.eigenvalues)
 
 
-def _print_grid(found: "Landscape", grid: "Grid") -> None:
+def _print_grid(found: "Surface", grid: "Grid") -> None:
     flat = grid.flatness
     equal = "equal to the last bit" if grid.centre == found.own_loss else f"NOT EQUAL to {found.own_loss!r}"
     typer.echo(f"  pair {grid.pair + 1}, {len(grid.axis)} x {len(grid.axis)} points up to {grid.axis[-1]:g}")

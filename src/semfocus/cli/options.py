@@ -3,15 +3,22 @@
 import json
 import os
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from semfocus.notation import split_list
+from semfocus.runs.paper_settings import PAPER_SEEDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from semfocus.runs import RunDirectory, Store
+    from semfocus.runs.record import Record
+
 
 StoreOption = Annotated[
     Path | None,
@@ -85,7 +92,7 @@ def existing_store(path: Path | None) -> "Store":
     return store
 
 
-def with_runs(store: "Store", records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_runs(store: "Store", records: "list[Record]") -> "list[Record]":
     """The records, for commands that have nothing to say without any."""
     if not records:
         raise ValueError(f"there are no runs in {store.path} (say --store DIR, or run a study first)")
@@ -127,3 +134,73 @@ def refuse_other_recipe(directories: "Iterable[RunDirectory]", recipe: Path | No
                 "without a recipe file" if needed is None else f"with the recipe file of digest {needed[:12]}"
             )
             raise ValueError(f"run {directory.name} was made {wanted}: say --recipe FILE accordingly")
+
+
+SeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|LIST",
+        help=f"The first N of the paper's {len(PAPER_SEEDS)} seeds, or a list: 1,2,3 (one seed: 7,).",
+        show_default=False,
+    ),
+]
+PatternsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST",
+        help='Only these arms, or others than the recipe\'s: "full; full x4; random(5,fixed)".',
+        show_default=False,
+    ),
+]
+TasksOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST",
+        help="Only these tasks, or others than the recipe's: parity,even_pairs.",
+        show_default=False,
+    ),
+]
+StopAtOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Stop each run when its training accuracy reaches this, e.g. 0.95. Recipes run to the epoch limit; "
+        "the report says which runs did not.",
+        show_default=False,
+    ),
+]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """`3`: the first three of the paper's seeds; `1,2,3` or `7,`: these."""
+    if re.fullmatch(r"\s*\d+\s*", text):
+        number = int(text)
+        if not 1 <= number <= len(PAPER_SEEDS):
+            raise ValueError(
+                f"--seeds {number}: the paper has {len(PAPER_SEEDS)} seeds; for the seed {number} itself "
+                f"write --seeds {number},"
+            )
+        return list(PAPER_SEEDS[:number])
+    words = split_list(text, "--seeds")
+    if not all(word.isdecimal() for word in words):
+        raise ValueError(f"--seeds must be a number of seeds, or a list such as 1,2,3; got {text!r}")
+    seeds = [int(word) for word in words]
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"--seeds names a seed twice: {text!r}")
+    return seeds
+
+
+def command_text(
+    name: str,
+    *,
+    settings: Sequence[str],
+    options: Sequence[tuple[str, object]],
+    store: Path | None,
+) -> str:
+    """The command that computes or continues this study, without what does not change its results."""
+    words = ["semfocus", "study", name]
+    for setting in settings:
+        words += ["-s", setting]
+    for option, value in (*options, ("--store", store)):
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join(words)

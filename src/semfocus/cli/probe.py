@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     JsonOption,
     RecipeOption,
@@ -17,7 +16,8 @@ from semfocus.cli.options import (
     existing_store,
     refuse_other_recipe,
 )
-from semfocus.cli.study_options import split_list
+from semfocus.cli.output import print_json
+from semfocus.notation import split_list
 
 if TYPE_CHECKING:
     from semfocus.report.probed import ProbedRun
@@ -87,8 +87,10 @@ def probe(
 
     Example: semfocus probe 2093 51ab --epoch reaching:0.95 --patterns "top_k(5)" --page probes.html
     """
-    from semfocus.cli.probe_output import write_page
     from semfocus.cli.probe_table import print_tables
+    from semfocus.probes import QUANTITIES
+    from semfocus.report.pages.probe_page import write_probe_page
+    from semfocus.report.probed import Probed
     from semfocus.training.replay import chosen_epoch, readable_record
 
     checked_page(page)
@@ -123,7 +125,7 @@ def probe(
         options += [("--every", every), ("--sequence", sequence), ("--store", store), ("--recipe", recipe)]
         words = [word for option, value in options if value is not None for word in (option, str(value))]
         command = shlex.join(["semfocus", "probe", *runs, *words, "--page", str(page)])
-        write_page(found, page, command)
+        write_probe_page(Probed(found, QUANTITIES, command), page)
     if as_json:
         print_json({"runs": [_plain(each) for each in found], "page": None if page is None else str(page)})
         return
@@ -144,10 +146,10 @@ def _look(
     *,
     maps: bool,
 ) -> "ProbedRun":
+    from semfocus.measurements.along import along_training, probe_along
+    from semfocus.measurements.maps import attention_maps
+    from semfocus.measurements.probing import probe_run
     from semfocus.report.probed import ProbedRun
-    from semfocus.studies.attention_maps import attention_maps
-    from semfocus.studies.probing import probe_run
-    from semfocus.studies.probing_along import along_training, probe_along
     from semfocus.training.replay import chosen_epoch, model_at, readable_record
 
     rows = probe_run(

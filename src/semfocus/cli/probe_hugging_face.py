@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from semfocus.cli.json_output import print_json
-from semfocus.counts import count_of
+from semfocus.cli.output import print_json
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from semfocus.probes.sequences import Sequences
-    from semfocus.trial.batch import Batch
-    from semfocus.trial.encoding import Vocabulary
+    from semfocus.subjects.batch import Batch
+    from semfocus.subjects.vocabulary import Vocabulary
 
 
 #: by what a quantity needs, why a model that is not of ours has none
@@ -37,16 +37,16 @@ def probe_hugging_face(
     as_json: bool,
 ) -> None:
     """Under the pattern that its config remembers, else full attention; with its weights, or untrained without any."""
-    from semfocus.cli.probe_output import write_page
     from semfocus.integrations import apply
     from semfocus.mechanisms import Full, parse_pattern
-    from semfocus.probes import probe_rows
-    from semfocus.report.probed import ProbedRun
-    from semfocus.trial.arm import refuse_pattern
-    from semfocus.trial.batch import Batch
-    from semfocus.trial.data import kind_of, read_data
-    from semfocus.trial.hugging_face_subject import HuggingFaceSubject
-    from semfocus.trial.table import classes_of
+    from semfocus.probes import QUANTITIES, probe_rows
+    from semfocus.report.pages.probe_page import write_probe_page
+    from semfocus.report.probed import Probed, ProbedRun
+    from semfocus.subjects.batch import Batch
+    from semfocus.subjects.data import kind_of, read_data
+    from semfocus.subjects.hugging_face import HuggingFaceSubject
+    from semfocus.subjects.table import classes_of
+    from semfocus.trial.spec import refuse_pattern
 
     kind = kind_of(data)
     has_weights = model.is_dir() and any(model.glob("*.safetensors"))
@@ -77,7 +77,8 @@ def probe_hugging_face(
         command = ["semfocus", "probe", "--hf", str(model), "--data", str(data), "--samples", str(samples)]
         command += ["--patterns", "; ".join(patterns)] if patterns else []
         command += ["--sequence", str(sequence), "--page", str(page)]
-        write_page([ProbedRun(record, None, labelled, (), maps)], page, shlex.join(command))
+        runs = [ProbedRun(record, None, labelled, (), maps)]
+        write_probe_page(Probed(runs, QUANTITIES, shlex.join(command)), page)
     if as_json:
         said = {
             "model": subject.name,
@@ -129,8 +130,8 @@ def _maps(
     """Where each query of one held-out sequence looks; the answer only of a classifier."""
     import torch
 
+    from semfocus.measurements.maps import maps_of
     from semfocus.mechanisms import capture
-    from semfocus.studies.attention_maps import maps_of
 
     if not 0 <= sequence < len(held_out):
         raise ValueError(f"the held-out data has sequences 0 to {len(held_out) - 1}, not {sequence}")
@@ -150,9 +151,9 @@ def _maps(
 
 
 def _print(name: str, samples: int, rows: list[dict[str, Any]]) -> None:
-    from semfocus.cli.console import table_console
+    from semfocus.cli.output import table_console
     from semfocus.cli.probe_table import print_meanings, print_table
-    from semfocus.report.probe_view import as_if
+    from semfocus.report.probed import as_if
 
     columns: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from semfocus.counts import count_of, span
-from semfocus.runs.task_title import task_title
+from semfocus.runs.arms import task_title
+from semfocus.words import count_of, span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ _PARTS = {"held_out": "held-out data", "train": "training data"}
 
 def print_tables(found: "Sequence[ProbedRun]") -> None:
     """One table for each part of the data; then what may be wrong with the models."""
-    from semfocus.cli.console import table_console
+    from semfocus.cli.output import table_console
     from semfocus.report.probed import run_labels
 
     console = table_console()
@@ -127,7 +127,7 @@ def columns_of(
     labels: Sequence[str], found: "Sequence[ProbedRun]", part: str
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of every run, and of every other pattern on its scores."""
-    from semfocus.report.probe_view import as_if
+    from semfocus.report.probed import as_if
 
     columns: dict[str, list[dict[str, Any]]] = {}
     for label, run in zip(labels, found, strict=True):
@@ -142,7 +142,7 @@ def lines_of(
     quantity: str, columns: Mapping[str, list[dict[str, Any]]], spread: bool = True
 ) -> list[tuple[str, list[str]]]:
     """For each layer and head a text for each column; a dash where the quantity does not exist."""
-    from semfocus.report.layer_figure import slot_text, slots_of
+    from semfocus.report.probed import slot_text, slots_of
 
     by_column = {
         label: slots_of([row for row in rows if row["quantity"] == quantity])
@@ -169,7 +169,7 @@ def cell_text(row: Mapping[str, Any] | None, spread: bool = True) -> str:
     >>> cell_text({"mean": None, "quantiles": {"5": None, "95": None}, "null": None})
     '-'
     """
-    from semfocus.report.value_axis import short
+    from semfocus.words import short
 
     if row is None or row["mean"] is None:
         return "-"

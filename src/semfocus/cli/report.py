@@ -4,7 +4,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,9 @@ from semfocus.cli.options import StoreOption, existing_store, with_runs
 if TYPE_CHECKING:
     from semfocus.runs import Store
     from semfocus.runs.plan import Plan
+    from semfocus.runs.record import Record
 
-_FORMATS = ("html", "markdown", "pdf", "svg")
+_FORMATS = ("html", "markdown", "pdf", "png", "svg")
 
 StudyOption = Annotated[
     str | None, typer.Option(help="Only the runs that this study planned.", show_default=False)
@@ -28,7 +29,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="File to write; for pdf and svg a folder (default: report.html, report.md or figures in the store).",
+            help="File to write; for pdf, png and svg a folder (default: report.html, report.md or figures in the store).",
             show_default=False,
         ),
     ] = None,
@@ -36,7 +37,7 @@ def report(
         str,
         typer.Option(
             "--format",
-            help="html (one page that needs nothing else), markdown, pdf (curves and speedups) or svg (also the figures of “Why?”).",
+            help="html (one page that needs nothing else), markdown, or every figure as a file: pdf, png, svg.",
         ),
     ] = "html",
     study: StudyOption = None,
@@ -75,18 +76,13 @@ def explains_where() -> Iterator[None]:
         raise ValueError(f"cannot write {error.filename}: {error.strerror}; say --output PATH") from None
 
 
-def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any]], list[Plan]]":
+def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[Record], list[Plan]]":
     """The records, with all that was measured of them later, and plans of a study, or all."""
     from semfocus.notation import did_you_mean
-    from semfocus.report.inside import with_inside
-    from semfocus.report.lengths import with_evaluations
-    from semfocus.report.twins import with_twins
     from semfocus.runs.plan import read_plans
 
     plans = read_plans(opened)
     records = with_runs(opened, opened.records())
-    for add in (with_evaluations, with_twins, with_inside):
-        records = add(opened, records)
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]
@@ -101,14 +97,14 @@ def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[dict[str, Any
 
 
 def _write(
-    records: list[dict[str, Any]],
+    records: "list[Record]",
     plans: "list[Plan]",
     kind: str,
     output: Path | None,
     folder: Path,
     study: str | None,
 ) -> list[Path]:
-    from semfocus.report.wording import TITLE
+    from semfocus.analysis.wording import TITLE
 
     title = plans[0].question if study is not None else TITLE
     if kind == "html":
@@ -120,13 +116,7 @@ def _write(
         from semfocus.report import write_markdown
 
         return [write_markdown(records, output or folder / "report.md", plans=plans, title=title)]
-    from semfocus.report.paper_figures import write_figures
-    from semfocus.studies.planned import analyse_planned
+    from semfocus.analysis.contrasts import analyse_planned
+    from semfocus.report.pages.study_page import write_figures
 
-    summaries, place = analyse_planned(records, plans), output or folder / "figures"
-    paths = write_figures(summaries, place, kind)
-    if kind == "svg":
-        from semfocus.report.why_sheets import write_why_sheets
-
-        paths += write_why_sheets(summaries, place)
-    return paths
+    return write_figures(analyse_planned(records, plans), output or folder / "figures", kind)

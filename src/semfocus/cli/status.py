@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from semfocus.cli.durations import duration
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import JsonOption, StoreOption, existing_store
+from semfocus.cli.output import print_json
+from semfocus.words import duration
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -108,8 +108,8 @@ def run_lines(study: "StudyProgress") -> "list[Text]":
     """Runs that are not simply done or planned: those are counted above."""
     from rich.text import Text
 
+    from semfocus.runs.arms import run_title, varying_keys
     from semfocus.runs.progress import STATES
-    from semfocus.studies.titles import run_title, varying_keys
 
     lines = []
     keys = varying_keys(run.spec for run in study.runs if run.spec)

@@ -1,7 +1,10 @@
 """semfocus study: a recipe's runs, compared."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,29 +12,23 @@ from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
+    PatternsOption,
     ProbeEveryOption,
     QuietOption,
     RecipeOption,
+    SeedsOption,
     SetOption,
+    StopAtOption,
     StoreOption,
+    TasksOption,
     ThreadsOption,
+    command_text,
+    parse_seeds,
     parse_setting,
     writable_store,
 )
-from semfocus.cli.study_options import (
-    PatternsOption,
-    SeedsOption,
-    StopAtOption,
-    TasksOption,
-    command_text,
-    parse_seeds,
-    split_list,
-)
-from semfocus.counts import count_of
-
-if TYPE_CHECKING:
-    from semfocus.recipes.source import Source
-    from semfocus.runs import RunSpec
+from semfocus.notation import split_list
+from semfocus.words import count_of
 
 
 @explains_errors
@@ -85,85 +82,93 @@ def study(
 
     Example: semfocus study curves --tasks even_pairs --seeds 3
     """
-    from semfocus.cli.study_list import print_list
-    from semfocus.cli.study_plan import print_plan
-    from semfocus.cli.study_result import show_result
-    from semfocus.cli.study_run import Execution, run_stages
-    from semfocus.recipes.source import open_source
-    from semfocus.runs import open_store
-    from semfocus.studies.executor import usable_cores
-
     if list_recipes:
+        from semfocus.cli.study_list import print_list
+
         print_list(as_json)
         return
     if name is None:
         raise ValueError("say which recipe: semfocus study NAME, or --list to see all")
-    source = open_source(name, recipe)
+    from semfocus.cli.study_result import failure_line, show_result
+    from semfocus.study import SearchFailed, Study
+
     wanted = None if seeds is None else parse_seeds(seeds)
-    specs = chosen_specs(source, settings or [], wanted, patterns, tasks, stop_at)
-    if dry_run:
-        print_plan(
-            specs,
-            open_store(store),
-            device=device,
-            threads=threads,
-            workers=workers or max(1, usable_cores() // threads),
-            two_stages=source.next_stage is not None,
-            afterwards=source.afterwards,
-            as_json=as_json,
-        )
-        return
     options: list[tuple[str, object]] = [
         ("--seeds", seeds),
         ("--patterns", patterns),
         ("--tasks", tasks),
         ("--stop-at", stop_at),
+        ("--recipe", recipe),
+        ("--probe-every", probe_every),
     ]
-    options += [("--recipe", recipe), ("--probe-every", probe_every)]
     command = command_text(name, settings=settings or [], options=options, store=store)
+    with _deprecations_shown():
+        chosen = Study(
+            name,
+            store,
+            recipe_file=recipe,
+            seeds=wanted,
+            patterns=None if patterns is None else split_list(patterns, "--patterns"),
+            tasks=None if tasks is None else split_list(tasks, "--tasks"),
+            settings=_changes(settings or [], stop_at),
+            command=command,
+        )
+        chosen.measurements  # noqa: B018  (warns here, once)
+    if dry_run:
+        from semfocus.cli.study_plan import print_plan
+
+        print_plan(chosen, device=device, threads=threads, workers=workers, as_json=as_json)
+        return
     _refuse_unusable(executor, log, device)
-    execution = Execution(writable_store(store), executor, workers, device, threads, log, quiet, probe_every)
-    result = run_stages(source, specs, wanted, command, execution)
-    unsuccessful = show_result(result, execution, report=report, no_report=no_report, as_json=as_json)
+    writable_store(store)
+    try:
+        result = chosen.train(
+            executor=executor,  # type: ignore[arg-type]  # checked above
+            workers=workers,
+            device=device,
+            threads=threads,
+            log=log,  # type: ignore[arg-type]
+            probe_every=probe_every,
+            quiet=quiet,
+        )
+    except SearchFailed as error:
+        for record in error.records:
+            typer.echo(failure_line(record, chosen.store), err=True)
+        fail(str(error), SOME_RUNS_FAILED)
+    unsuccessful = show_result(
+        result, report=report, no_report=no_report, as_json=as_json, probe_every=probe_every
+    )
     if unsuccessful:
         fail(f"{unsuccessful} of {count_of(len(result.records), 'run')} did not succeed", SOME_RUNS_FAILED)
 
 
+@contextmanager
+def _deprecations_shown() -> Iterator[None]:
+    """Python hides such warnings from those who could act on them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeprecationWarning)
+        yield
+    for message in dict.fromkeys(str(each.message) for each in caught):
+        typer.echo(f"warning: {message}", err=True)
+
+
 def _refuse_unusable(executor: str, log: str | None, device: str) -> None:
     """Before anything is written."""
+    from semfocus.execution.executor import refuse_unknown
     from semfocus.training.device import resolve_device
 
-    if executor not in ("serial", "pool", "ray"):
-        raise ValueError(f"executor must be serial, pool or ray, got {executor!r}")
+    refuse_unknown(executor)
     if log not in (None, "tensorboard"):
         raise ValueError(f"log must be 'tensorboard', got {log!r}")
     resolve_device(device)
 
 
-def chosen_specs(
-    source: "Source",
-    settings: list[str],
-    seeds: list[int] | None,
-    patterns: str | None,
-    tasks: str | None,
-    stop_at: float | None,
-) -> "list[RunSpec]":
-    """The recipe's specs as the options want them. Seeds of a search are its own: see `run_stages`."""
-    from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
-
+def _changes(settings: list[str], stop_at: float | None) -> dict[str, Any]:
+    """The fields that -s and --stop-at set in all runs."""
     changes = {".".join(path): value for path, value in map(parse_setting, settings)}
     for key in ("task", "pattern", "seed"):
         if key in changes:  # one value for all runs would leave nothing to compare
             raise ValueError(f"the {key}s of a study are chosen with --{key}s, not with -s {key}=")
     if stop_at is not None:
         changes["training.stop_at"] = stop_at
-    specs = source.specs()
-    if tasks is not None:
-        specs = with_tasks(specs, split_list(tasks, "--tasks"))
-    if patterns is not None:
-        specs = with_patterns(specs, split_list(patterns, "--patterns"))
-    if changes:
-        specs = with_settings(specs, changes)
-    if seeds is not None and source.next_stage is None:
-        specs = with_seeds(specs, seeds)
-    return source.marked(specs)
+    return changes

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field
 
 import typer
 
-from semfocus.cli.json_output import print_json
+from semfocus.cli.output import print_json
 
 #: how many runs at once the estimates assume
 CORES = 2
@@ -33,6 +33,7 @@ def entries() -> list[Entry]:
     """All recipes, with the second stage of those that have one."""
     from semfocus.recipes import RECIPES
     from semfocus.recipes.source import Source
+    from semfocus.runs.record import Record
     from semfocus.studies.cost import rough_seconds
 
     found = []
@@ -40,7 +41,7 @@ def entries() -> list[Entry]:
         source = Source(name, recipe)
         specs = source.specs()
         if source.next_stage is not None:  # its size does not depend on results, so empty ones will do
-            empty = [{"spec": spec.model_dump(mode="json"), "summary": {}} for spec in specs]
+            empty = [Record({"spec": spec.model_dump(mode="json"), "summary": {}}) for spec in specs]
             specs = [*specs, *source.next_stage(empty)]
         hours = sum(rough_seconds(spec) for spec in specs) / 3600 / CORES
         tasks = list(dict.fromkeys(spec.task for spec in specs))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from semfocus.cli.durations import duration
-from semfocus.cli.json_output import print_json
-from semfocus.counts import count_of
-from semfocus.runs.task_title import task_title
+from semfocus.cli.output import print_json
+from semfocus.runs.arms import task_title
+from semfocus.words import count_of, duration
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec, Store
+    from semfocus.study import Study
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,8 @@ class Group:
 
 def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads: int) -> "list[Group]":
     """The runs by what they have in common; `setting` is what else varies in the study."""
-    from semfocus.studies.arms import arm_of
-    from semfocus.studies.calibration import measured_seconds
-    from semfocus.studies.setting import flat
-    from semfocus.studies.titles import varying_keys
+    from semfocus.runs.arms import arm_of, flat, varying_keys
+    from semfocus.studies.cost import measured_seconds
     from semfocus.training import build_model
 
     seconds = measured_seconds(specs, device=device, threads=threads)
@@ -60,18 +58,13 @@ def plan_groups(specs: "Sequence[RunSpec]", store: "Store", device: str, threads
     ]
 
 
-def print_plan(
-    specs: "Sequence[RunSpec]",
-    store: "Store",
-    *,
-    device: str,
-    threads: int,
-    workers: int,
-    two_stages: bool,
-    afterwards: Sequence[str],
-    as_json: bool,
-) -> None:
+def print_plan(study: "Study", *, device: str, threads: int, workers: int | None, as_json: bool) -> None:
     """The groups on standard output, and the time they would take."""
+    from semfocus.execution.executor import usable_cores
+
+    specs, store = study.specs, study.store
+    afterwards, two_stages = study.source.afterwards, study.source.next_stage is not None
+    workers = workers or max(1, usable_cores() // threads)
     loading = _seconds_to_start()
     groups = plan_groups(specs, store, device, threads)
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)

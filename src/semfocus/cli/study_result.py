@@ -1,71 +1,89 @@
-"""The end of a study: a table and a sentence for each task, what went wrong, the report, how to go on."""
+"""The end of a study in the terminal: a table and a sentence for each task, what went wrong, how to go on."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from semfocus.cli.json_output import print_json
-from semfocus.cli.study_state import failure_line
+from semfocus.cli.output import print_json
+from semfocus.runs.arms import arm_of, run_title, task_title, varying_keys
+from semfocus.runs.directory import FAILURE
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from semfocus.cli.study_afterwards import Afterwards
-    from semfocus.cli.study_run import Execution, StudyResult
+    from semfocus.analysis.summaries import TaskSummary
+    from semfocus.runs import Store
     from semfocus.runs.record import Record
-    from semfocus.studies.summaries import TaskSummary
+    from semfocus.study import StudyResult
 
-#: of the columns of studies/tables.py, those that fit a terminal, and how wide it must be for all of them
+#: of the columns of analysis/tables.py, those that fit a terminal, and how wide it must be for all of them
 _COLUMNS = ("arm", "reached", "epochs", "seconds", "speedup", "last_held_out")
 _WIDE = 110
 #: more comparisons than this are left to the report
 _TABLES = 24
+#: more runs than this are not written out
+_MOST_NAMED = 4
 
 
 def show_result(
-    result: "StudyResult", execution: "Execution", *, report: Path | None, no_report: bool, as_json: bool
+    result: "StudyResult", *, report: Path | None, no_report: bool, as_json: bool, probe_every: int | None
 ) -> int:
-    """Print, write the report, and return how many runs did not succeed."""
-    from semfocus.cli.study_afterwards import afterwards
-    from semfocus.studies.analysis import analyse
-
-    summaries = analyse(result.records, apart_from=result.source.own_settings)
+    """Print, measure what the recipe asks for, write the pages, and return how much did not succeed."""
     console = None if as_json else _console()
     if console is not None:  # before anything else that takes time or may fail
-        _print_summaries(console, result, summaries)
-    place = report or execution.store.path / f"{result.source.name}.html"
-    surfaces = None if no_report or result.source.landscapes is None else _beside(place)
-    found = afterwards(result, execution, surfaces)
-    page = None if no_report else _write_report(result, execution, place)
-    pages = [each for each in (page, surfaces) if each is not None and each.exists()]
+        _print_summaries(console, result)
+    result = result.measured()
+    pages = [] if no_report else result.pages(report)
+    not_along = _not_measured_along(result, probe_every)
     if console is not None:
-        _print_rest(console, result, execution, found, pages)
+        _print_rest(console, result, pages, not_along, probe_every)
     else:
-        print_json(
-            {
-                "study": result.source.name,
-                "question": result.source.question,
-                "command": result.command,
-                "report": None if page is None else str(page),
-                "sentences": [summary.sentence for summary in summaries],
-                "summaries": [_plain(summary) for summary in summaries],
-                "landscapes": None if surfaces not in pages else str(surfaces),
-                "lengths": found.lengths.rows,
-                "length_errors": found.lengths.errors,
-                "twins": found.twins.twins,
-                "twin_errors": found.twins.errors,
-                "probe_errors": found.unprobed,
-                "not_measured_along": found.not_along,
-                "landscape_errors": found.unsurveyed,
-                "records": result.records,
-            }
-        )
-    return len(_unsuccessful(result)) + len(found.errors)
+        print_json(_as_plain(result, pages, not_along))
+    return len(_unsuccessful(result)) + len(result.errors)
 
 
-def _beside(report: Path) -> Path:
-    """The page about surfaces is one of its own: `small.html`, `small-landscapes.html`."""
-    return report.with_name(f"{report.stem}-landscapes{report.suffix}")
+def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) -> dict[str, Any]:
+    errors: dict[str, list[str]] = {name: [] for name in ("lengths", "twins", "inside", "landscape")}
+    for (_, name), line in zip(result.problems, result.errors, strict=True):
+        errors.setdefault(name, []).append(line)
+    return {
+        "study": result.study.name,
+        "question": result.study.question,
+        "command": result.study.command,
+        "report": str(pages[0]) if pages else None,
+        "sentences": [summary.sentence for summary in result.summaries],
+        "findings": [_plain_finding(each) for each in result.findings],
+        "summaries": [_plain(summary) for summary in result.summaries],
+        "landscapes": str(pages[1]) if len(pages) > 1 else None,
+        "lengths": _length_rows(result),
+        "length_errors": errors["lengths"],
+        "twins": {record.run: found for record in result.records if (found := record.measured("twins"))},
+        "twin_errors": errors["twins"],
+        "probe_errors": errors["inside"],
+        "not_measured_along": not_along,
+        "landscape_errors": errors["landscape"],
+        "records": result.records,
+    }
+
+
+def _plain_finding(finding: Any) -> dict[str, Any]:
+    values = asdict(finding) | finding.contrast._asdict()
+    return {key: value for key, value in values.items() if key not in ("speedup", "contrast")}
+
+
+def _plain(summary: "TaskSummary") -> dict[str, Any]:
+    """A summary without the records, which stand beside it."""
+    comparison = summary.comparison
+    return {
+        "task": comparison.task,
+        "setting": comparison.setting,
+        "target": summary.target,
+        "goal": summary.goal.words,
+        "arms": [asdict(arm) for arm in summary.arms],
+    }
 
 
 def _console() -> "Console":
@@ -75,41 +93,15 @@ def _console() -> "Console":
 
 
 def _unsuccessful(result: "StudyResult") -> "list[Record]":
-    return [record for record in result.records if record["state"] != "done"]
+    return [record for record in result.records if record.state != "done"]
 
 
-def _print_summaries(console: "Console", result: "StudyResult", summaries: "list[TaskSummary]") -> None:
-    console.print(result.source.question, style="bold", markup=False)
-    for summary in summaries[:_TABLES]:
+def _print_summaries(console: "Console", result: "StudyResult") -> None:
+    console.print(result.study.question, style="bold", markup=False)
+    for summary in result.summaries[:_TABLES]:
         _print_summary(console, summary)
-    if len(summaries) > _TABLES:
-        console.print(f"... and {len(summaries) - _TABLES} more comparisons, in the report.")
-
-
-def _print_rest(
-    console: "Console",
-    result: "StudyResult",
-    execution: "Execution",
-    found: "Afterwards",
-    pages: list[Path],
-) -> None:
-    from semfocus.cli.study_lengths import print_lengths
-    from semfocus.cli.study_probes import along_hint
-    from semfocus.cli.study_twins import print_twins
-    from semfocus.studies.titles import varying_keys
-
-    print_lengths(console, found.lengths.rows)
-    print_twins(console, result, found.twins)
-    keys = varying_keys(spec.model_dump(mode="json") for spec in result.specs)
-    tasks = {spec.task for spec in result.specs}
-    failures = [failure_line(record, execution.store, keys, tasks) for record in _unsuccessful(result)]
-    for line in [*failures, *found.errors]:
-        console.print(line, markup=False, style="red", soft_wrap=True)
-    if found.not_along:
-        console.print(along_hint(found.not_along, execution), markup=False, soft_wrap=True)
-    for page in pages:
-        console.print(f"Report: {page}", markup=False, soft_wrap=True)
-    console.print(f"To continue or repeat: {result.command}", markup=False, soft_wrap=True)
+    if len(result.summaries) > _TABLES:
+        console.print(f"... and {len(result.summaries) - _TABLES} more comparisons, in the report.")
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
@@ -117,8 +109,8 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from semfocus.report.wording import values_text
-    from semfocus.studies.tables import COLUMNS, summary_rows
+    from semfocus.analysis.tables import COLUMNS, summary_rows
+    from semfocus.analysis.wording import values_text
 
     setting = values_text(summary.comparison.setting)
     title = f"{summary.comparison.title}; target: {summary.goal.words}"
@@ -141,29 +133,119 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     console.print()
 
 
-def _write_report(result: "StudyResult", execution: "Execution", path: Path) -> Path:
-    from semfocus.report import write_report
-    from semfocus.report.inside import with_inside
-    from semfocus.report.lengths import with_evaluations
-    from semfocus.report.twins import with_twins
+def _print_rest(
+    console: "Console",
+    result: "StudyResult",
+    pages: list[Path],
+    not_along: list[str],
+    probe_every: int | None,
+) -> None:
+    names = {each.name for each in result.study.measurements}
+    if "lengths" in names:
+        _print_lengths(console, _length_rows(result))
+    if "twins" in names:
+        _print_twins(console, result)
+    keys = varying_keys([spec.model_dump(mode="json") for spec in result.specs])
+    tasks = {spec.task for spec in result.specs}
+    failures = [failure_line(record, result.study.store, keys, tasks) for record in _unsuccessful(result)]
+    for line in [*failures, *result.errors]:
+        console.print(line, markup=False, style="red", soft_wrap=True)
+    if not_along:
+        console.print(_along_hint(not_along, result, probe_every), markup=False, soft_wrap=True)
+    for page in pages:
+        console.print(f"Report: {page}", markup=False, soft_wrap=True)
+    console.print(f"To continue or repeat: {result.study.command}", markup=False, soft_wrap=True)
 
-    records = with_twins(execution.store, with_evaluations(execution.store, result.records))
-    return write_report(
-        with_inside(execution.store, records),
-        path,
-        plans=result.plans,
-        title=result.source.question,
-        apart_from=result.source.own_settings,
+
+def failure_line(
+    record: "Record", store: "Store", keys: "list[str] | tuple[()]" = (), tasks: "set[str] | tuple[()]" = ()
+) -> str:
+    """Which run, its state and why, and where more is said."""
+    trace = store.path / record.run / FAILURE
+    run = f"{run_title(record.spec, keys, tasks) if record.spec else 'a run'} ({record.run})"
+    more = f"; traceback: {trace}" if trace.exists() else ""
+    return f"{run} {record.state}: {record.reason}{more}"
+
+
+def _length_rows(result: "StudyResult") -> list[dict[str, Any]]:
+    return [
+        {"task": record.spec["task"], "arm": arm_of(record.spec).label, "seed": record.spec["seed"], **row}
+        for record in result.records
+        if record.state == "done"
+        for row in record.measured("lengths")
+    ]
+
+
+def _print_lengths(console: "Console", rows: list[dict[str, Any]]) -> None:
+    """One table per task: the median over seeds, lengths across."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    for task in tasks:
+        own = [row for row in rows if row["task"] == task]
+        lengths = sorted({row["length"] for row in own})
+        table = Table(
+            "arm",
+            *map(str, lengths),
+            title=escape(f"{task_title(task, tasks)}: accuracy by length, median over seeds"),
+        )
+        for arm in dict.fromkeys(row["arm"] for row in own):
+            cells = [
+                [row["accuracy"] for row in own if (row["arm"], row["length"]) == (arm, length)]
+                for length in lengths
+            ]
+            table.add_row(escape(arm), *(f"{median(cell):.3f}" if cell else "" for cell in cells))
+        console.print(table)
+
+
+def _print_twins(console: "Console", result: "StudyResult") -> None:
+    """One table per task, medians over seeds."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from semfocus.analysis.comparisons import comparisons
+    from semfocus.measurements.twins import SHORT_COLUMNS, twin_table
+
+    for comparison in comparisons(result.records):
+        found = twin_table(comparison.arms)
+        if found is None:
+            continue
+        table = Table(
+            "attention",
+            *SHORT_COLUMNS,
+            title=escape(f"{comparison.title}: one training sample replaced, medians over seeds"),
+            title_justify="left",
+            caption="distance: of all parameters at the end; loss change: mean over held-out samples; "
+            "the rest: the largest seen; bound: over the largest loss, a guide only",
+            caption_justify="left",
+            box=SIMPLE_HEAD,
+        )
+        for cells in found.rows(spread=False):
+            table.add_row(*map(escape, cells))
+        console.print(table)
+        for sentence in found.sentences():
+            console.print(sentence, markup=False)
+
+
+def _not_measured_along(result: "StudyResult", every: int | None) -> list[str]:
+    """Finished runs with epochs that --probe-every asked for and that trained before, so nobody was watching."""
+    if every is None:
+        return []
+    from semfocus.measurements.along import along_is_known
+
+    directories = [result.study.store.directory(spec) for spec in result.done]
+    return [each.name for each in directories if not along_is_known(each, every)]
+
+
+def _along_hint(runs: list[str], result: "StudyResult", every: int | None) -> str:
+    """What was not measured, and the command that measures it."""
+    named = runs if len(runs) <= _MOST_NAMED else ["RUN"]
+    words = ["semfocus", "probe", *(name[:10] for name in named), "--every", str(every)]
+    command = shlex.join([*words, "--store", str(result.study.store.path)])
+    was, it = ("was", "it") if len(runs) == 1 else ("were", "each")
+    return (
+        f"--probe-every: {count_of(len(runs), 'run')} had trained before and {was} not measured "
+        f"along the way; this trains {it} again to do so: {command}"
     )
-
-
-def _plain(summary: "TaskSummary") -> dict[str, Any]:
-    """A summary without the records, which stand beside it."""
-    comparison = summary.comparison
-    return {
-        "task": comparison.task,
-        "setting": comparison.setting,
-        "target": summary.target,
-        "goal": summary.goal.words,
-        "arms": [asdict(arm) for arm in summary.arms],
-    }

@@ -9,7 +9,7 @@ import typer
 
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.options import RecipeOption, parse_length
-from semfocus.counts import count_of
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from semfocus.tasks import Task

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from semfocus.cli.errors import FAILED, explains_errors, fail
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import (
     DeviceOption,
     JsonOption,
@@ -19,8 +18,9 @@ from semfocus.cli.options import (
     parse_setting,
     writable_store,
 )
-from semfocus.counts import count_of
-from semfocus.runs.task_title import task_title
+from semfocus.cli.output import print_json
+from semfocus.runs.arms import task_title
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,10 +62,10 @@ def train(
 
     Example: semfocus train even_pairs --pattern "top_k(5)" --seed 1
     """
-    from semfocus.cli.progress import progress_observer
+    from semfocus.execution.display import WatchedRun, described_runs, display
     from semfocus.runs import RunSpec, load_recipe
     from semfocus.studies import put
-    from semfocus.training import run
+    from semfocus.training import Observer, run
     from semfocus.training.device import resolve_device
 
     values: dict[str, Any] = {"task": task, "pattern": pattern, "seed": seed}
@@ -82,20 +82,20 @@ def train(
 
     directory = runs.directory(spec)
     already_done = directory.record() is not None
-    title = f"{task_title(spec.task)} {spec.pattern} seed {spec.seed}"
-    observers = progress_observer(title, quiet)
+    observers: list[Observer] = []
     if probe_every is not None:
-        from semfocus.studies.along_training import ProbeObserver
+        from semfocus.measurements.along import ProbeObserver
 
-        observers = [ProbeObserver(probe_every), *observers]
-    record = run(
-        spec,
-        runs,
-        observers=observers,
-        device=device,
-        threads=threads,
-        checkpoint_seconds=checkpoint_every,
-    )
+        observers.append(ProbeObserver(probe_every))
+    with display(described_runs([spec]), quiet=quiet or already_done, seconds=0.0) as watcher:
+        record = run(
+            spec,
+            runs,
+            observers=[*observers, WatchedRun(spec, watcher)],
+            device=device,
+            threads=threads,
+            checkpoint_seconds=checkpoint_every,
+        )
     if as_json:
         print_json(record)
     else:

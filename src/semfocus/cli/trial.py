@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.json_output import print_json
 from semfocus.cli.options import DeviceOption, JsonOption, QuietOption, ThreadsOption
-from semfocus.cli.study_options import split_list
+from semfocus.cli.output import print_json
+from semfocus.notation import split_list
 
 
 @explains_errors
@@ -65,6 +65,14 @@ def trial(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")
     ] = Path("trial"),
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs at once, each with its own model in memory (default: one per core, one on a GPU).",
+            show_default=False,
+        ),
+    ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
     quiet: QuietOption = False,
@@ -77,9 +85,8 @@ def trial(
 
     Example: semfocus trial my_model/ --data reviews.jsonl --patterns "top_k(8)" --steps 1000
     """
-    from semfocus.cli.trial_progress import watching
     from semfocus.cli.trial_result import print_result
-    from semfocus.report.trial_page import write_trial_page
+    from semfocus.report.pages.trial_page import write_trial_page
     from semfocus.trial import TrialSettings, run_trial
 
     settings = TrialSettings(
@@ -90,7 +97,7 @@ def trial(
         looks=min(looks, max(4, steps)),
         held_out=held_out,
     )
-    with watching(quiet) as watcher, _without_warnings_of_torch():
+    with _without_warnings_of_torch():
         result = run_trial(
             model,
             data,
@@ -103,7 +110,8 @@ def trial(
             tune=tune,
             device=device,
             threads=threads,
-            watcher=watcher,
+            workers=workers,
+            quiet=quiet,
         )
     page = write_trial_page(result, output / "report.html", _command())
     if as_json:

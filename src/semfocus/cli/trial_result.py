@@ -8,11 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from semfocus.report.value_axis import short
-from semfocus.studies.wording import percent
-from semfocus.trial.arm import FULL, Arm
 from semfocus.trial.result import TrialResult
+from semfocus.trial.spec import FULL, Arm
 from semfocus.trial.wording import interval
+from semfocus.words import percent, short
 
 #: broken where a terminal of 80 columns has no room for the word
 _HEADINGS = ("loss", "right", "rate", "ms", "steps", "seconds", "keys", "disper-\nsion")

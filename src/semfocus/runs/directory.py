@@ -11,8 +11,9 @@ from typing import Any
 
 from semfocus.durable import sync_directory, write_durably
 from semfocus.runs.journal import Event, append, read_journal
-from semfocus.runs.shape import are_probe_rows, problem_of_record
+from semfocus.runs.shape import KEPT_FILES, are_rows, kept_file, problem_of_record
 
+_OTHER_FILES = {"spec.json", "env.json", "record.json"}
 FINAL_STATES = ("done", "diverged")
 #: the traceback of the last attempt, if it failed
 FAILURE = "failure.txt"
@@ -43,12 +44,14 @@ def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, evaluations.json, probes.json, twins.json, failure.txt: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, failure.txt and a file per measurement: written here and nowhere else."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / "checkpoints"
-        self.landscapes = path / "landscapes"  # each in a directory of its own: see landscape_directory.py
+        self.landscapes = (
+            path / "landscapes"
+        )  # each in a directory of its own: see measurements/landscape/place.py
         self._journal = path / "journal.jsonl"
 
     @property
@@ -125,46 +128,32 @@ class RunDirectory:
         """Keep where the last attempt went wrong."""
         write_durably(self.path / FAILURE, traceback.encode("utf-8", "backslashreplace"))
 
-    def evaluations(self) -> list[dict[str, Any]]:
-        """What the trained model was found to do on other data; see studies/lengths.py."""
-        if not (self.path / "evaluations.json").exists():
+    def kept(self, measurement: str) -> list[dict[str, Any]]:
+        """The rows that a measurement left here; none if it was never made."""
+        file, key = kept_file(measurement)
+        if not (self.path / file).exists():
             return []
-        rows = self._read_json("evaluations.json").get("rows")
-        if not isinstance(rows, list) or not all(
-            isinstance(row, dict) and {"length", "num", "accuracy"} <= row.keys() for row in rows
-        ):
-            raise DamagedRun(f"{self.path / 'evaluations.json'} is damaged: not a list of evaluations")
-        return rows
-
-    def write_evaluations(self, rows: list[dict[str, Any]]) -> None:
-        self._write_json("evaluations.json", {"rows": rows})
-
-    def probes(self) -> list[dict[str, Any]]:
-        """What was measured inside the model; see studies/probing.py."""
-        if not (self.path / "probes.json").exists():
-            return []
-        rows: Any = self._read_json("probes.json").get("rows")
-        if not are_probe_rows(rows):
-            raise DamagedRun(f"{self.path / 'probes.json'} is damaged: not a list of probe rows")
+        rows: Any = self._read_json(file).get(key)
+        if not are_rows(measurement, rows):
+            raise DamagedRun(f"{self.path / file} is damaged: not rows of the measurement {measurement!r}")
         return list(rows)
 
-    def write_probes(self, rows: list[dict[str, Any]]) -> None:
-        self._write_json("probes.json", {"rows": rows})
+    def keep(self, measurement: str, rows: list[dict[str, Any]]) -> None:
+        """Store the rows of a measurement in place of those that were here; only for the present owner."""
+        file, key = kept_file(measurement)
+        self._write_json(file, {key: rows})
 
-    def twins(self) -> list[dict[str, Any]]:
-        """How far runs that differ in one training sample went from this one; see studies/twins.py."""
-        if not (self.path / "twins.json").exists():
-            return []
-        found = self._read_json("twins.json").get("twins")
-        if not isinstance(found, list) or not all(
-            isinstance(each, dict) and isinstance(each.get("replaced"), int) and _are_rows(each.get("rows"))
-            for each in found
-        ):
-            raise DamagedRun(f"{self.path / 'twins.json'} is damaged: not a list of twins")
-        return found
+    def kept_names(self) -> list[str]:
+        """The measurements that left rows here."""
+        others = {path.name for path in self.path.glob("*.json")} - _OTHER_FILES
+        names = {kept_file(name)[0]: name for name in KEPT_FILES}
+        return sorted(names.get(file, file.removesuffix(".json")) for file in others)
 
-    def write_twins(self, twins: list[dict[str, Any]]) -> None:
-        self._write_json("twins.json", {"twins": twins})
+    def files(self) -> list[Path]:
+        """All that another machine needs to measure in this run."""
+        inside = [path for path in self.checkpoints.rglob("*") if path.is_file()]
+        beside = [path for path in self.path.iterdir() if path.is_file() and path.name != "lock"]
+        return [path for path in (*beside, *inside) if ".partial" not in str(path)]
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
@@ -178,10 +167,6 @@ class RunDirectory:
     def _write_json(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
         write_durably(self.path / name, text.encode())
-
-
-def _are_rows(rows: Any) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, dict) and "epoch" in row for row in rows)
 
 
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:

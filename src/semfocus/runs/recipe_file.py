@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from semfocus.mechanisms import Pattern, register_pattern
+from semfocus.runs.old_names import old_modules
 from semfocus.tasks import Task, register_task
 
 
@@ -29,7 +30,8 @@ def load_recipe(path: Path, what: str = "recipe file") -> tuple[ModuleType, str]
     module.__file__ = str(path)
     sys.modules[name] = module  # dataclasses look their module up
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
+        with old_modules():
+            exec(compile(source, str(path), "exec"), module.__dict__)
         _register_all(module)
     except BaseException as error:
         del sys.modules[name]
@@ -63,6 +65,13 @@ def defines_classes(module: ModuleType) -> list[type[Pattern] | type[Task]]:
 def _register_all(module: ModuleType) -> None:
     for value in defines_classes(module):
         _register(value)
+    for value in list(vars(module).values()):  # measurements, which this room does not know
+        if (
+            isinstance(value, type)
+            and value.__module__ == module.__name__
+            and hasattr(value, "register_again")
+        ):
+            value.register_again()
 
 
 def _register(cls: type[Pattern] | type[Task]) -> None:

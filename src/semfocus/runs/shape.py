@@ -21,6 +21,16 @@ _NUMBERS = (
 #: columns of a curve that came after version 0.1.0: a run may lack them, and its digest leaves them out
 OPTIONAL_NUMBERS = ("gradient_norm", "clipped_share")
 
+#: where version 0.1.0 kept its measurements; others are in NAME.json
+KEPT_FILES = {
+    "lengths": ("evaluations.json", "rows"),
+    "inside": ("probes.json", "rows"),
+    "twins": ("twins.json", "twins"),
+}
+_KEPT_KEYS = {
+    "lengths": frozenset({"length", "num", "accuracy"}),
+    "twins": frozenset({"replaced", "rows"}),
+}
 #: what labels are made of; a field that is not written is at its default
 _FACTORS = (
     ("model", "inverse_temperature"),
@@ -59,6 +69,26 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
     if problem is None and not are_probe_rows(record.get("probes", [])):
         problem = "probes is not a list of probe rows"
     return problem
+
+
+def kept_file(measurement: str) -> tuple[str, str]:
+    """The file of a measurement in a run's directory, and under which key it has the rows."""
+    return KEPT_FILES.get(measurement, (f"{measurement}.json", "rows"))
+
+
+def are_rows(measurement: str, rows: object) -> bool:
+    """Whether these can be the rows of a measurement."""
+    if measurement == "inside":
+        return are_probe_rows(rows)
+    needed = _KEPT_KEYS.get(measurement, frozenset())
+    are_maps = isinstance(rows, list) and all(isinstance(row, dict) and needed <= row.keys() for row in rows)
+    return are_maps and (measurement != "twins" or all(map(_is_twin, rows)))  # type: ignore[call-overload]
+
+
+def _is_twin(values: dict[str, Any]) -> bool:
+    rows = values["rows"]
+    known = isinstance(values["replaced"], int) and isinstance(rows, list)
+    return known and all(isinstance(row, dict) and "epoch" in row for row in rows)
 
 
 def are_probe_rows(rows: object) -> bool:

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from semfocus.counts import count_of
 from semfocus.mechanisms import Pattern, PatternByRows, parse_pattern
 from semfocus.runs.paper_settings import paper_model, paper_training
 from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.training_settings import TrainingSettings
 from semfocus.settings import LATER, ModelSettings, Settings
 from semfocus.tasks import FileTask, Task, TextTask, checked_length, parse_task
+from semfocus.words import count_of
 
 #: raised whenever the same spec would give another result, so that old results are not mistaken for new
 RESULTS_VERSION: Literal[2] = 2

@@ -15,7 +15,7 @@ SpecLength = Annotated[
 class TrainingSettings(Settings):
     """Data, optimiser and duration. `drop_samples_per_epoch` reproduces the authors' released code.
 
-    `replace_sample`: the index of a training sample in whose place stands another draw; see studies/twins.py.
+    `replace_sample`: the index of a training sample in whose place stands another draw; see measurements/twins.py.
     `tokenizer`: how a text becomes tokens, `bytes`, `unigram:SIZE` or `bpe:SIZE`.
     """
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from semfocus.execution.progress import StudyWatcher
 from semfocus.lazy import lazy_exports
 from semfocus.studies.grid import grid, put  # not lazy: the file has the function's name
-from semfocus.studies.watcher import StudyWatcher
 
 if TYPE_CHECKING:
     from semfocus.runs.spec import RunSpec

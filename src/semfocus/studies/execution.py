@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from semfocus.execution.executor import make_executor, refuse_unknown
+from semfocus.execution.jobs import check_recipe
+from semfocus.execution.progress import Watcher
+from semfocus.execution.schedule import Schedule
+from semfocus.execution.training import TrainingOptions, training_items
 from semfocus.mechanisms import Pattern
 from semfocus.runs import RunSpec, Store, open_store
 from semfocus.runs.record import Record
-from semfocus.studies.executor import Executor, Hear, usable_cores
-from semfocus.studies.job import check_recipe
-from semfocus.studies.schedule import JobOptions, Schedule
-from semfocus.studies.watcher import StudyWatcher
 
 ExecutorName = Literal["serial", "pool", "ray"]
 
@@ -25,7 +26,7 @@ def run_study(
     device: str = "auto",
     threads: int = 1,
     attempts: int = 3,
-    watcher: StudyWatcher | None = None,
+    watcher: Watcher | None = None,
     recipe_file: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 10.0,
     log: Literal["tensorboard"] | None = None,
@@ -55,7 +56,7 @@ def run_study(
     watchers = [] if watcher is None else [watcher]
     if log is not None:
         watchers.append(_logger(log, at))
-    options = JobOptions(
+    options = TrainingOptions(
         device=device,
         threads=threads,
         checkpoint_seconds=checkpoint_seconds,
@@ -63,30 +64,15 @@ def run_study(
         probe_every=probe_every,
     )
     at.path.mkdir(parents=True, exist_ok=True)
-    schedule = Schedule(specs, at, options, attempts, watchers)
+    schedule = Schedule(training_items(specs, at, options), attempts, watchers)
     schedule.run(lambda hear: make_executor(executor, hear, workers, threads))
-    return [schedule.records[spec.digest] for spec in specs]
+    return [schedule.results[spec.digest] for spec in specs]
 
 
-def make_executor(name: str, hear: Hear, workers: int | None, threads: int) -> Executor:
-    """The executor of this name: serial, pool or ray."""
-    if name == "serial":
-        from semfocus.studies.serial import Serial
-
-        return Serial(hear)
-    if name == "pool":
-        from semfocus.studies.pool import Pool
-
-        return Pool(workers or max(1, usable_cores() // threads), threads, hear)
-    from semfocus.studies.ray_executor import RayExecutor
-
-    return RayExecutor(workers, threads, hear)
-
-
-def _logger(name: str, store: Store) -> StudyWatcher:
+def _logger(name: str, store: Store) -> Watcher:
     if name != "tensorboard":
         raise ValueError(f"log must be 'tensorboard', got {name!r}")
-    from semfocus.studies.tensorboard_log import TensorBoardLog
+    from semfocus.studies.tensorboard import TensorBoardLog
 
     return TensorBoardLog(store.path / "tensorboard")
 
@@ -95,8 +81,7 @@ def _check_recipes(
     specs: Sequence[RunSpec], executor: str, recipe_file: str | os.PathLike[str] | None
 ) -> None:
     """What a worker would only find out later, for every run anew."""
-    if executor not in ("serial", "pool", "ray"):
-        raise ValueError(f"executor must be serial, pool or ray, got {executor!r}")
+    refuse_unknown(executor)
     for wanted in {spec.recipe for spec in specs if spec.recipe is not None}:
         if recipe_file is None:
             raise ValueError(f"the runs use the recipe file of digest {wanted[:12]}: say which it is")

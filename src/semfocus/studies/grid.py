@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from semfocus.counts import count_of
+from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from semfocus.runs import RunSpec

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from semfocus.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from semfocus.trial.arm import Arm
     from semfocus.trial.curve import Curve
     from semfocus.trial.result import TrialResult
-    from semfocus.trial.settings import TrialSettings
+    from semfocus.trial.spec import Arm, TrialSettings
     from semfocus.trial.trial import run_trial
     from semfocus.trial.verdict import Verdict, judge
 
@@ -18,10 +17,10 @@ __all__ = ["Arm", "Curve", "TrialResult", "TrialSettings", "Verdict", "judge", "
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Arm": "semfocus.trial.arm",
+        "Arm": "semfocus.trial.spec",
         "Curve": "semfocus.trial.curve",
         "TrialResult": "semfocus.trial.result",
-        "TrialSettings": "semfocus.trial.settings",
+        "TrialSettings": "semfocus.trial.spec",
         "run_trial": "semfocus.trial.trial",
         "Verdict": "semfocus.trial.verdict",
         "judge": "semfocus.trial.verdict",

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from semfocus.integrations import apply, restore
 from semfocus.mechanisms import AttentionTrace, Full, capture
-from semfocus.mechanisms.trace import attention_points
-from semfocus.model.evaluation_mode import evaluation_mode
+from semfocus.mechanisms.observation import attention_points
+from semfocus.model.evaluation import evaluation_mode
 from semfocus.probes import dispersion, effective_keys, num_kept
-from semfocus.trial.batch import Batch
-from semfocus.trial.subject import Subject
+from semfocus.subjects.batch import Batch
+from semfocus.subjects.subject import Subject
 
 #: held-out sequences that are looked at
 SEQUENCES = 8

@@ -7,12 +7,10 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any
 
-from semfocus.trial.arm import FULL, SHARPER_FULL, Arm
 from semfocus.trial.curve import Curve
 from semfocus.trial.inside import QUANTITIES
-from semfocus.trial.settings import TrialSettings
-from semfocus.trial.strictness import can_show
-from semfocus.trial.verdict import Verdict, judge
+from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
+from semfocus.trial.verdict import Verdict, can_show, judge
 from semfocus.trial.wording import learned_sentence, sentence, time_sentence, too_few
 
 Record = dict[str, Any]

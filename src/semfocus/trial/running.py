@@ -1,7 +1,7 @@
 """One run of a trial on disk: read if it has ended, else trained from its last checkpoint on."""
 
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -10,17 +10,17 @@ from typing import Any
 
 import torch
 
+from semfocus.execution.jobs import Tell
 from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, save_checkpoint
 from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
-from semfocus.training.device import limited_threads
-from semfocus.training.environment import describe_environment
+from semfocus.subjects.batch import TrialData
+from semfocus.subjects.subject import Subject
+from semfocus.training.device import describe_environment, limited_threads
+from semfocus.training.loop import Diverged
 from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
-from semfocus.trial.batch import TrialData
 from semfocus.trial.inside import look_inside
 from semfocus.trial.spec import TrialRunSpec
-from semfocus.trial.subject import Subject
-from semfocus.trial.training import Diverged, Training
-from semfocus.trial.watcher import TrialWatcher
+from semfocus.trial.training import Training
 
 
 @dataclass
@@ -33,7 +33,8 @@ class Runner:
     device: torch.device
     threads: int = 1
     checkpoint_seconds: float = 20.0
-    watcher: TrialWatcher = field(default_factory=TrialWatcher)
+    #: hears that the run begins, and every look
+    tell: Tell = lambda message: None
 
     def place(self, spec: TrialRunSpec) -> TrialRunDirectory:
         return TrialRunDirectory(self.directory / spec.digest)
@@ -64,7 +65,7 @@ class Runner:
         place.write_environment(environment)
         training = Training.begin(spec, self.subject, self.data, self.device)
         after = self._resume(training, place)
-        self.watcher.run_started(spec, max(after, 0))
+        self.tell({"event": "started"})
         saved_at = monotonic()
         state, reason = "done", None
         inside_at = _inside_at(spec)
@@ -84,18 +85,17 @@ class Runner:
             if step < spec.settings.steps and monotonic() - saved_at >= self.checkpoint_seconds:
                 save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=2)
                 saved_at = monotonic()
-            self.watcher.looked(spec, look)
+            self.tell({"event": "epoch", "row": look})
 
         accuracy = None
         try:
-            training.run(after, looked, lambda step: self.watcher.step_ended(spec, step))
+            training.run(after, looked)
             accuracy = training.held_out_accuracy()
         except Diverged as error:
             state, reason = "diverged", str(error)
         record = _record(spec, place, training, state, reason, accuracy, environment)
         place.write_record(record)
         shutil.rmtree(place.checkpoints, ignore_errors=True)  # a record needs no continuing
-        self.watcher.run_ended(spec, record)
         return record
 
     def _resume(self, training: Training, place: TrialRunDirectory) -> int:

@@ -12,13 +12,10 @@ from torch import nn
 
 from semfocus.integrations import apply
 from semfocus.randomness import derive_seed, stream
-from semfocus.trial.batch import Batch, TrialData
+from semfocus.subjects.batch import Batch, TrialData
+from semfocus.subjects.subject import Subject
+from semfocus.training.loop import Diverged
 from semfocus.trial.spec import TrialRunSpec
-from semfocus.trial.subject import Subject
-
-
-class Diverged(Exception):
-    """The loss or the gradient is not finite any more."""
 
 
 @dataclass
@@ -45,9 +42,7 @@ class Training:
     def seed(self) -> int:
         return self.spec.seed + self.spec.arm.seed_shift
 
-    def run(
-        self, after: int, looked: Callable[[int, float, float], None], stepped: Callable[[int], None]
-    ) -> None:
+    def run(self, after: int, looked: Callable[[int, float, float], None]) -> None:
         """Train from the state after a step to the end; `looked` hears step, held-out loss and mean training loss."""
         places = self.spec.settings.looked_at()
         if after < 0:
@@ -56,7 +51,6 @@ class Training:
         since: list[float] = []
         for step in range(after + 1, self.spec.settings.steps + 1):
             since.append(self.step(step))
-            stepped(step)
             if step in places:
                 looked(step, self.held_out_loss(), math.fsum(since) / len(since))
                 since = []

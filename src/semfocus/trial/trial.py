@@ -4,25 +4,34 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from semfocus.execution.display import display
+from semfocus.execution.executor import Executor, Hear, make_executor
+from semfocus.execution.progress import Watcher
+from semfocus.execution.schedule import Schedule
 from semfocus.mechanisms import Pattern
+from semfocus.subjects.batch import TrialData
+from semfocus.subjects.subject import Subject, refuse_data, refuse_future
 from semfocus.training.device import resolve_device
-from semfocus.trial.arm import FULL, SHARPER_FULL, Arm, arms_of, refuse_globals, refuse_pattern
-from semfocus.trial.batch import TrialData
-from semfocus.trial.data import kind_of, read_data
-from semfocus.trial.file_subject import FileSubject
-from semfocus.trial.hugging_face_subject import HuggingFaceSubject
+from semfocus.trial.jobs import TrialItem, TrialOptions, described_trial, opened
 from semfocus.trial.result import TrialResult
-from semfocus.trial.running import Runner
-from semfocus.trial.settings import TrialSettings
-from semfocus.trial.spec import TrialRunSpec
-from semfocus.trial.strictness import seeds_needed
-from semfocus.trial.subject import Subject, refuse_data, refuse_future
-from semfocus.trial.table import classes_of
+from semfocus.trial.spec import (
+    FULL,
+    SHARPER_FULL,
+    Arm,
+    TrialRunSpec,
+    TrialSettings,
+    arms_of,
+    refuse_globals,
+    refuse_pattern,
+)
 from semfocus.trial.training import build
 from semfocus.trial.tuning import tuned
-from semfocus.trial.watcher import TrialWatcher
+from semfocus.trial.verdict import seeds_needed
+
+#: of a run whose worker was killed; an error of the model is not tried again
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,13 @@ def run_trial(
     continued: bool = False,
     tune: bool = False,
     arms: Sequence[Arm] | None = None,
+    executor: Literal["serial", "pool"] = "pool",
+    workers: int | None = None,
     device: str = "auto",
     threads: int = 1,
     checkpoint_seconds: float = 20.0,
-    watcher: TrialWatcher | None = None,
+    quiet: bool = True,
+    watcher: Watcher | None = None,
 ) -> TrialResult:
     """Train full attention, sharper full attention and each pattern, with the same seeds, data order and steps.
 
@@ -62,18 +74,49 @@ def run_trial(
     directory: where runs are kept; a trial that was interrupted continues, and runs that have ended are read.
     seeds: by default the fewest with which a difference can be shown. `continued`: from the weights of the directory.
     tune: each arm at the best learning rate of three, chosen on other seeds. `arms` instead of patterns: compare these.
+    executor: `pool` trains several runs at once, by default one per core, or one alone on a GPU; `serial`: here.
     """
     prepared = prepare(model, data, patterns, seeds, settings, context, continued, tune, arms)
-    runner = Runner(
-        Path(directory) / "runs",
-        prepared.subject,
-        prepared.data,
-        resolve_device(device),
+    if executor not in ("serial", "pool"):
+        raise ValueError(f"the executor of a trial must be serial or pool, got {executor!r}")
+    options = TrialOptions(
+        str(Path(model).absolute()),
+        str(Path(data).absolute()),
+        str((Path(directory) / "runs").absolute()),
+        context,
+        continued,
+        device,
         threads,
         checkpoint_seconds,
-        watcher or TrialWatcher(),
     )
-    return carry_out(prepared, runner)
+    on_gpu = resolve_device(device).type != "cpu"
+    train = _Trainer(options, executor, workers or (1 if on_gpu else None), quiet, watcher)
+    return carry_out(prepared, train)
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """Records of runs: read if they have ended, else computed."""
+
+    options: TrialOptions
+    executor: str
+    workers: int | None
+    quiet: bool
+    watcher: Watcher | None
+
+    def records(self, specs: Sequence[TrialRunSpec]) -> list[dict[str, Any]]:
+        """In the order of the specs."""
+        items = [TrialItem(spec, self.options) for spec in {spec.digest: spec for spec in specs}.values()]
+        works = described_trial([item.work for item in items])
+        more = [] if self.watcher is None else [self.watcher]
+        with display(works, quiet=self.quiet) as shown:
+            schedule = Schedule(items, _ATTEMPTS, [shown, *more])
+            schedule.run(self._make_executor)
+        return [schedule.results[spec.digest] for spec in specs]
+
+    def _make_executor(self, hear: Hear) -> Executor:
+        threads = self.options.threads
+        return make_executor(self.executor, hear, self.workers, threads, program="semfocus.trial.worker")
 
 
 def prepare(
@@ -89,8 +132,9 @@ def prepare(
 ) -> Prepared:
     """Read model and data, and refuse what cannot work before anything is trained."""
     chosen = list(arms) if arms is not None else arms_of(patterns)
-    subject = subject_of(Path(model), Path(data), continued)
-    found = read_data(Path(data), subject.vocabulary, context)
+    opened.cache_clear()  # files may have changed since the last trial of this process
+    places = str(Path(model).absolute()), str(Path(data).absolute())
+    subject, found = opened(*places, context, continued)
     every = (FULL, *chosen) if arms is not None else (FULL, *chosen, SHARPER_FULL)
     for arm in chosen:
         refuse_pattern(arm.pattern, found.longest, subject.window)
@@ -101,26 +145,14 @@ def prepare(
         spec = TrialRunSpec(subject.digest, found.digest, found.longest, arm, 0, settings or TrialSettings())
         untrained = build(spec, subject)
         if found.kind == "text":
-            refuse_future(subject, untrained, found.train, arm)
+            refuse_future(subject, untrained, found.train, None if arm.is_untouched else arm.label)
     num = seeds_needed(len(chosen)) if seeds is None else seeds
     if not 1 <= num <= 20:
         raise ValueError(f"seeds must be from 1 to 20, got {num}")
     return Prepared(subject, found, every, len(chosen), num, settings or TrialSettings(), tune)
 
 
-def subject_of(model: Path, data: Path, continued: bool) -> Subject:
-    """A Python file, or a model of Hugging Face that fits the data."""
-    if model.suffix == ".py":
-        if continued:
-            raise ValueError("--continue is for a directory with weights; model() may load its own")
-        return FileSubject(model)
-    kind = kind_of(data)
-    return HuggingFaceSubject(
-        model, kind, len(classes_of(data)) if kind == "classification" else 0, continued=continued
-    )
-
-
-def carry_out(prepared: Prepared, runner: Runner) -> TrialResult:
+def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
     """Seed after seed, all arms of each: what is there after an interruption can be compared."""
     rates = dict.fromkeys(prepared.arms, prepared.settings.learning_rate)
 
@@ -131,13 +163,11 @@ def carry_out(prepared: Prepared, runner: Runner) -> TrialResult:
         )
 
     if prepared.tune:
-        rates = tuned(prepared.arms, prepared.settings.learning_rate, spec_of, runner)
+        rates = tuned(prepared.arms, prepared.settings.learning_rate, spec_of, train.records)
     specs = [spec_of(arm, seed, rates[arm]) for seed in range(prepared.seeds) for arm in prepared.arms]
-    done = sum(runner.place(spec).has_ended for spec in specs)
-    runner.watcher.planned(len(specs), done, prepared.settings.steps)
     records: dict[Arm, dict[int, dict[str, Any]]] = {arm: {} for arm in prepared.arms}
-    for spec in specs:
-        records[spec.arm][spec.seed] = runner.record(spec)
+    for spec, record in zip(specs, train.records(specs), strict=True):
+        records[spec.arm][spec.seed] = record
     return TrialResult(
         prepared.subject.name,
         prepared.data.kind,

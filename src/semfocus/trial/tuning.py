@@ -4,10 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from semfocus.trial.arm import Arm
 from semfocus.trial.result import Record, curve_of
-from semfocus.trial.running import Runner
-from semfocus.trial.spec import TrialRunSpec
+from semfocus.trial.spec import Arm, TrialRunSpec
 
 GRID = (1 / 3, 1.0, 3.0)
 #: far from those of any trial
@@ -15,7 +13,10 @@ TUNING_SEEDS = (1000, 1001)
 
 
 def tuned(
-    arms: Sequence[Arm], rate: float, spec_of: Callable[[Arm, int, float], TrialRunSpec], runner: Runner
+    arms: Sequence[Arm],
+    rate: float,
+    spec_of: Callable[[Arm, int, float], TrialRunSpec],
+    records: Callable[[Sequence[TrialRunSpec]], list[Record]],
 ) -> dict[Arm, float]:
     """The rate with the lowest mean final loss for each arm; one at which a run diverges is never it."""
     rates = [rate * factor for factor in GRID]
@@ -23,10 +24,8 @@ def tuned(
         (arm, each): [spec_of(arm, seed, each) for seed in TUNING_SEEDS] for arm in arms for each in rates
     }
     every = [spec for group in specs.values() for spec in group]
-    runner.watcher.planned(
-        len(every), sum(runner.place(spec).has_ended for spec in every), every[0].settings.steps
-    )
-    finals = {place: _mean_final([runner.record(spec) for spec in group]) for place, group in specs.items()}
+    found = dict(zip((spec.digest for spec in every), records(every), strict=True))
+    finals = {place: _mean_final([found[spec.digest] for spec in group]) for place, group in specs.items()}
     for arm in arms:
         if all(math.isinf(finals[arm, each]) for each in rates):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The answer of a trial: does an arm learn in fewer steps than full attention, does it end lower, and how sure is that."""
+"""Whether an arm learned faster than full attention, by how much, and how many seeds it takes to say so."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,38 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from semfocus.studies.statistics import sign_flip_p
-from semfocus.studies.statistics.power import detectable, power
-from semfocus.studies.statistics.sign_flip_interval import sign_flip_interval
-from semfocus.trial.comparison import PairedRatio, paired_ratio
-from semfocus.trial.curve import Curve
-from semfocus.trial.strictness import can_show, steps_alpha
+from semfocus.analysis.statistics import sign_flip_p, smallest_p
+from semfocus.analysis.statistics.power import detectable, power
+from semfocus.analysis.statistics.significance import rejecting_patterns, sign_flip_interval
+from semfocus.trial.curve import Curve, PairedRatio, paired_ratio
+
+#: of the test of steps
+ALPHA = 0.05
+#: the largest share of trials without any difference in which a difference is claimed, by both tests and for all arms together
+MOST_FALSE = 1 / 16
+
+
+def seeds_needed(num_arms: int = 1) -> int:
+    """The fewest seeds with which any of so many arms could be found different: 6 for one, 7 for two.
+
+    >>> [seeds_needed(num) for num in (1, 2, 3, 4)]
+    [6, 7, 8, 8]
+    """
+    num = 2
+    while not can_show(num, num_arms):
+        num += 1
+    return num
+
+
+def can_show(num: int, num_arms: int = 1) -> bool:
+    """Whether so many seeds can show any difference."""
+    return rejecting_patterns(num, steps_alpha(num, num_arms)) >= 1
+
+
+def steps_alpha(num: int, num_arms: int = 1) -> float:
+    """What is left for the test of steps: unanimity in where runs ended may happen by chance too, with `smallest_p`."""
+    return max(0.0, min(ALPHA / num_arms, MOST_FALSE / num_arms - smallest_p(num)))
+
 
 #: faster: fewer steps to the same loss, and it did not end higher; slower: the other way round. better, worse: no clear
 #: difference in steps, but it ended lower (higher) with every seed. mixed: fewer steps, but it ended higher, or the other way

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 
-from semfocus.counts import count_of
-from semfocus.studies.statistics import smallest_p
-from semfocus.trial.strictness import seeds_needed
-from semfocus.trial.verdict import Ratio, Verdict
+from semfocus.analysis.statistics import smallest_p
+from semfocus.trial.verdict import Ratio, Verdict, seeds_needed
+from semfocus.words import count_of
 
 
 def too_few(num_seeds: int, num_arms: int = 1) -> str:

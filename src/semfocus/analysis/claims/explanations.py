@@ -1,0 +1,143 @@
+"""Claims about why: decided by what was measured inside and around models, not by learning curves alone."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels
+from semfocus.analysis.claims.evidence import (
+    FEWEST_TASKS,
+    HOW_COUNTED,
+    HOW_MEASURED,
+    RaceResult,
+    line,
+    majority,
+    races_of,
+    seeds_enough,
+    told_of_looked,
+)
+from semfocus.words import count_of
+
+if TYPE_CHECKING:
+    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.why.measured_runs import LookedTask
+
+SOURCE = "Ram et al. 2025, explanation"
+#: a rank correlation below this goes with the claim
+STRONG = -0.5
+#: tasks on which a sharper arm must win to speak against small dispersion
+FEWEST_SHARPER = 2
+#: a pattern shrinks the dispersion if it leaves less than this share of what it would leave of noise
+OF_NOISE = 0.9
+
+
+def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
+    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.ratio import dispersion_ratios, ratio_test
+
+    tasks = looked(summaries)
+    races = races_of(tasks, HEAVY_HITTERS)
+    ratios = {task.task: dispersion_ratios(task, HEAVY_HITTERS, "end", False) for task in tasks}
+    numbers = [
+        f"{line(task, 'dispersion of top_k(5) over full', ratios[task.task])}; {races[task.task]}"
+        for task in tasks
+        if ratios[task.task] and task.task in races
+    ]
+    counted = [task for task in tasks if seeds_enough(ratios[task.task]) and _raced(races, task)]
+    larger = [task for task in counted if median(ratios[task.task].values()) >= 1]
+    gains = [task for task in counted if races[task.task].gain]
+    found = ratio_test(counted, HEAVY_HITTERS, "input-dependent", "end", False).correlation
+    if found.value is not None:
+        numbers.append(
+            f"rank correlation of ratio and speedup over {count_of(len(counted), 'task')}: {found.value:+.2f}"
+        )
+    sharper = _sharper_wins(tasks)
+    numbers += [
+        f"{label}: larger dispersion than full and a gain over top_k(5) on {', '.join(own)}"
+        for label, own in sharper.items()
+    ]
+    supported = (
+        len(counted) >= FEWEST_TASKS
+        and bool(gains)
+        and not any(task in larger for task in gains)
+        and found.value is not None
+        and found.value < STRONG
+    )
+    all_the_same = len(larger) >= FEWEST_TASKS and majority(
+        [task for task in larger if task in gains], larger
+    )
+    return decide(
+        supported,
+        all_the_same or any(len(own) >= FEWEST_SHARPER for own in sharper.values()),
+        told_of_looked(numbers, summaries),
+    )
+
+
+def _raced(races: Mapping[str, RaceResult], task: "LookedTask") -> bool:
+    found = races.get(task.task)
+    return found is not None and found.enough
+
+
+def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
+    """Arms of sharper full attention, with the tasks on which they disperse more than full, at the start and in the end, and gain over top-k."""
+    from semfocus.analysis.why.ratio import dispersion_ratios
+
+    found: dict[str, list[str]] = {}
+    labels = dict.fromkeys(
+        run.label for task in tasks for run in task.runs if run.group == "sharper full attention"
+    )
+    for label in labels:
+        races = races_of(tasks, label, HEAVY_HITTERS)
+        for task in tasks:
+            ratios = [dispersion_ratios(task, label, when, False) for when in ("start", "end")]
+            disperses = all(seeds_enough(each) and median(each.values()) > 1 for each in ratios)
+            if disperses and _raced(races, task) and races[task.task].gain:
+                found.setdefault(label, []).append(task.task)
+    return found
+
+
+def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
+    """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
+    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.ratio import left_over
+
+    numbers: list[str] = []
+    shrinks: dict[str, list[bool]] = {}
+    for label in agnostic_labels(summaries):
+        for task in looked(summaries):
+            shares = {seed: each.of_noise for seed, each in left_over(task, label, "end").items()}
+            if shares:
+                numbers.append(
+                    line(task, f"{label} leaves, of the dispersion it would leave of noise,", shares)
+                )
+            if seeds_enough(shares):
+                shrinks.setdefault(label, []).append(all(each < OF_NOISE for each in shares.values()))
+    counted = {label: own for label, own in shrinks.items() if len(own) >= FEWEST_TASKS}
+    some = [label for label, own in counted.items() if majority([each for each in own if each], own)]
+    return decide(bool(counted) and not some, bool(some), told_of_looked(numbers, summaries))
+
+
+CLAIMS = (
+    Claim(
+        "smaller_dispersion_faster",
+        "Top_k learns faster because the dispersion of the scores its softmax sees is smaller.",
+        SOURCE,
+        "dispersion",
+        f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
+        f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
+        f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
+        f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
+        _smaller_dispersion,
+    ),
+    Claim(
+        "agnostic_does_not_shrink_dispersion",
+        "An input-agnostic pattern does not systematically shrink the dispersion of the scores.",
+        SOURCE,
+        "dispersion",
+        f"Put on the scores of trained full attention, no input-agnostic pattern that was looked at on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "
+        f"the share of the dispersion that it leaves is, on every seed, below {OF_NOISE} times the share that it leaves of Gaussian noise of the same size: fewer keys are always less dispersed. {HOW_MEASURED}",
+        f"Some input-agnostic pattern shrinks it on more than half of at least {FEWEST_TASKS} tasks.",
+        _agnostic_shrinks_not,
+    ),
+)

@@ -1,0 +1,172 @@
+"""Claims about accuracy on held-out data at the end of training."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER
+from semfocus.analysis.claims.evidence import (
+    FEWEST_TASKS,
+    ONLY_THE_END,
+    arm_named,
+    diverged,
+    left_out,
+    lines,
+    majority,
+    too_few,
+    trained,
+    trained_to_the_end,
+)
+from semfocus.analysis.verdict import FEWEST_PAIRS
+from semfocus.analysis.why.break_conditions import MARGIN
+from semfocus.words import count_of, shortened
+
+if TYPE_CHECKING:
+    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
+
+#: how far from guessing an accuracy may be and still be called guessing
+NEAR_CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over seeds with its 95 % interval, and what it is the mean of; a single seed has no interval."""
+
+    summary: "TaskSummary"
+    what: str
+    value: float
+    low: float
+    high: float
+    num: int
+    note: str = ""
+
+    def __str__(self) -> str:
+        limits = f" [{_points(self.low)}, {_points(self.high)}]" if self.num > 1 else ""
+        return f"{self.what}: {_points(self.value)}{limits} points, {count_of(self.num, 'seed')}{self.note}{too_few(self.num)}"
+
+
+def _points(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}"  # + 0.0: never -0.0
+
+
+def mean_of(
+    summary: "TaskSummary", what: str, values: Sequence[float], step: float, note: str = ""
+) -> Mean | None:
+    """A mean with a t interval, each value known to within `step` either way; None without any.
+
+    An accuracy is a whole number of samples: seeds that agree to the last of them do not make a mean certain.
+    """
+    from semfocus.analysis.statistics.order import t_factor
+
+    if not values:
+        return None
+    middle, num = fmean(values), len(values)
+    error = t_factor(num - 1) * stdev(values) / math.sqrt(num) + step if num > 1 else math.inf
+    return Mean(summary, what, middle, middle - error, middle + error, num, note)
+
+
+def _one_sample(summary: "TaskSummary") -> float:
+    """The share of one held-out sample."""
+    first = next(record for records in summary.comparison.arms.values() for record in records)
+    num = first.get("num_held_out") or first["spec"].get("training", {}).get("num_held_out")
+    return 1 / num if num else 0.0
+
+
+def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") -> Mean | None:
+    """Last held-out accuracy of an arm minus that of another, paired by seed."""
+    first, second = arm_named(summary, base), arm_named(summary, label)
+    if first is None or second is None:
+        return None
+    ours, theirs = _last(second), _last(first)
+    what = f"{shortened(summary.comparison.title, 40)}: last held-out accuracy of {shortened(label)} minus {shortened(base)}"
+    return mean_of(
+        summary,
+        what,
+        [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())],
+        _one_sample(summary),  # half a sample on each side of the difference
+        left_out(diverged(summary, label, base)),
+    )
+
+
+def _last(arm: "ArmSummary") -> dict[int, float]:
+    return dict(zip(arm.ended_seeds, arm.last_held_out, strict=True))
+
+
+def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
+    """For every task the difference at the end of training with the most seeds, of equal ones the nearest to the paper's setting."""
+    best: dict[str, tuple[tuple[int, int], Mean]] = {}
+    for summary in trained_to_the_end(summaries):
+        found = held_out_difference(summary, label)
+        if found is not None:
+            weight = (found.num, -len(summary.comparison.setting))
+            task = summary.comparison.task
+            if task not in best or weight > best[task][0]:
+                best[task] = (weight, found)
+    return [found for _, found in best.values()]
+
+
+def _as_well(summaries: Sequence["TaskSummary"]) -> Ruling:
+    found = differences(summaries, HEAVY_HITTERS)
+    counted = [each for each in found if each.num >= FEWEST_PAIRS]
+    enough = len(counted) >= FEWEST_TASKS
+    as_well = [each for each in counted if each.low > -MARGIN]
+    worse = [each for each in counted if each.high < -MARGIN]
+    return decide(
+        enough and majority(as_well, counted) and not worse, enough and majority(worse, counted), lines(found)
+    )
+
+
+def _parity(summaries: Sequence["TaskSummary"]) -> Ruling:
+    """Among comparisons where both learned the training data; otherwise chance says nothing about generalisation."""
+    found, counted = [], []
+    for summary in trained_to_the_end(summaries):
+        arms = [arm_named(summary, "full"), arm_named(summary, HEAVY_HITTERS)]
+        if summary.comparison.task != "parity":
+            continue
+        learned = all(trained(arm) for arm in arms)
+        for arm in arms:
+            mean = _end_of(summary, arm, learned) if arm is not None else None
+            if mean is not None:
+                found.append(mean)
+                counted += [mean] if learned and mean.num >= FEWEST_PAIRS else []
+    near = [each for each in counted if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
+    return decide(
+        len(counted) >= 2 and len(near) == len(counted),
+        any(each.low > 0.5 + NEAR_CHANCE for each in counted),
+        lines(found),
+    )
+
+
+def _end_of(summary: "TaskSummary", arm: "ArmSummary", counts: bool) -> Mean | None:
+    note = left_out(diverged(summary, arm.label))
+    if not counts:
+        note += f" (not counted: {arm.reached} of {count_of(arm.total, 'run')} reached the training target)"
+    what = f"parity: last held-out accuracy of {arm.label}"
+    return mean_of(summary, what, arm.last_held_out, _one_sample(summary) / 2, note)
+
+
+CLAIMS = (
+    Claim(
+        "top_k_generalises",
+        "In the end top_k generalises as well as full attention, or better.",
+        PAPER,
+        "curves",
+        f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
+        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {ONLY_THE_END}",
+        f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
+        _as_well,
+    ),
+    Claim(
+        "parity_generalises_for_neither",
+        "On parity neither full attention nor top_k generalises, although both learn the training data.",
+        "Ram et al. 2025, failure signatures",
+        "curves",
+        f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "
+        f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both. {ONLY_THE_END}",
+        f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",
+        _parity,
+    ),
+)

@@ -1,0 +1,113 @@
+"""Claims of our own about what goes with fast learning: dispersion, or how many keys are attended to."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.convergence import TIMES
+from semfocus.analysis.claims.evidence import (
+    FEWEST_TASKS,
+    HOW_COUNTED,
+    HOW_MEASURED,
+    majority,
+    races_of,
+    seeds_enough,
+    told_of_looked,
+)
+
+if TYPE_CHECKING:
+    from semfocus.analysis.contrasts import TaskSummary
+
+SOURCE = "semfocus: sparsity or sharpness?"
+FEWEST_TASKS_HERE = 2
+SHARPER = f"full {TIMES}10"
+FEWEST_ARMS, FEWEST_SEEDS_HERE = 4, 3
+#: a rank correlation above this orders
+ORDERS = 0.5
+
+
+def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
+    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.ratio import dispersion_ratios
+
+    tasks = looked(summaries)
+    races = races_of(tasks, SHARPER)
+    numbers, both, neither = [], [], []
+    for task in tasks:
+        sides = [dispersion_ratios(task, SHARPER, when, False) for when in ("start", "end")]
+        if task.task not in races or not all(sides):
+            continue
+        raced = races[task.task]
+        untrained, trained = (median(own.values()) for own in sides)
+        few = "" if all(map(seeds_enough, sides)) else ", too few seeds that were looked into"
+        numbers.append(
+            f"{raced}; dispersion times {untrained:.1f} untrained, times {trained:.1f} trained{few}"
+        )
+        if raced.enough and all(map(seeds_enough, sides)):
+            larger = all(median(own.values()) > 1 for own in sides)
+            both.append(larger and raced.gain)
+            neither.append(raced.no_gain or not larger)
+    many = len(both) >= FEWEST_TASKS_HERE
+    return decide(
+        many and all(both),
+        many and majority([each for each in neither if each], neither),
+        told_of_looked(numbers, summaries),
+    )
+
+
+def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
+    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.yardsticks import yardsticks
+
+    tasks = [task for task in looked(summaries) if len(task.labels) >= FEWEST_ARMS]
+    found = {each.quantity: each for each in yardsticks(tasks)}
+    numbers = [
+        f"{each.words}: rank correlation with epochs to target {_text(each.correlation)}; without fixed patterns {_text(each.choosing)}"
+        for each in found.values()
+        if each.correlation.value is not None
+    ]
+    keys = found.get("effective_keys")
+    if (
+        keys is None
+        or keys.correlation.value is None
+        or keys.correlation.low is None
+        or keys.correlation.high is None
+    ):
+        return Ruling("undecided", told_of_looked(numbers, summaries))
+    seeds = min((len({run.seed for run in task.runs}) for task in tasks), default=0)
+    many = len(tasks) >= FEWEST_TASKS and seeds >= FEWEST_SEEDS_HERE
+    orders = keys.correlation.value > ORDERS and keys.correlation.low > 0
+    return decide(
+        many and orders, many and keys.correlation.high < ORDERS, told_of_looked(numbers, summaries)
+    )
+
+
+def _text(found: "object") -> str:
+    value, low, high = (getattr(found, name) for name in ("value", "low", "high"))
+    if value is None:
+        return "unknown"
+    return f"{value:+.2f}" if low is None else f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+CLAIMS = (
+    Claim(
+        "larger_dispersion_yet_faster",
+        "Full attention with scores multiplied by 10 has a larger dispersion than full attention and yet learns in fewer epochs: small dispersion cannot be the whole reason.",
+        SOURCE,
+        "sharpness",
+        f"There are at least {FEWEST_TASKS_HERE} tasks, and on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and gains over full. {HOW_MEASURED} {HOW_COUNTED}",
+        "On more than half of as many tasks its dispersion is not larger, or it has no gain.",
+        _disperses_more_yet_faster,
+    ),
+    Claim(
+        "effective_keys_order_arms",
+        "How many keys an untrained model effectively attends to orders the arms: the fewer, the sooner it learns.",
+        SOURCE,
+        "dispersion_small",
+        f"Over at least {FEWEST_TASKS} tasks with at least {FEWEST_ARMS} arms and {FEWEST_SEEDS_HERE} seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "
+        f"is above {ORDERS} with an interval above 0 (bootstrap over tasks, and over seeds inside them). All arms count, fixed patterns too.",
+        f"With as many, the whole interval lies below {ORDERS}.",
+        _keys_order_arms,
+    ),
+)

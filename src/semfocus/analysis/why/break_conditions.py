@@ -1,0 +1,149 @@
+"""The three conditions under which, by the paper, its mechanisms break: met, not met or undecided, task by task."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from semfocus.analysis.why.dispersion_table import kept_of
+from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
+from semfocus.theory import gaussian_null_at
+from semfocus.words import count_of
+
+T = TypeVar("T")
+Verdict = Literal["met", "not met", "undecided"]
+#: with fewer seeds nothing is decided about a task
+FEWEST_SEEDS = 3
+#: dispersion of top-k over that of full: at most this is clearly below, at least that is not
+CLEARLY_BELOW, NOT_BELOW = 0.5, 0.8
+#: accuracy that may be lost without calling it a cost
+MARGIN = 0.02
+#: share of kept keys that stay kept under noise of 1 % of the embeddings
+STAYS = 0.9
+
+
+@dataclass(frozen=True)
+class TaskVerdict:
+    """One task: the verdict, and the numbers of each seed in words."""
+
+    task: str
+    verdict: Verdict
+    numbers: str
+    num_seeds: int
+
+
+@dataclass(frozen=True)
+class BreakCondition:
+    """A condition, its rule, and its verdict on every task that has the numbers."""
+
+    name: str
+    text: str
+    rule: str
+    tasks: list[TaskVerdict]
+
+    def num(self, verdict: Verdict) -> int:
+        return sum(each.verdict == verdict for each in self.tasks)
+
+
+def break_conditions(tasks: Sequence[LookedTask]) -> list[BreakCondition]:
+    """All three; `met` means that the mechanism should not work there."""
+    return [
+        BreakCondition(
+            "dispersion",
+            "The dispersion of top-k is not clearly below that of full attention.",
+            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. Not met: at most {CLEARLY_BELOW} on "
+            f"every seed. Met: at least {NOT_BELOW} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
+            "small: scores that know nothing have one too, which is told beside the numbers (independent Gaussian scores of one size, same quantile).",
+            _each(tasks, _dispersion),
+        ),
+        BreakCondition(
+            "expressivity",
+            "The task needs many dispersed signals, so that keeping few keys costs expressivity.",
+            f"Last training and held-out accuracy of top-k minus that of full attention. Met: its training accuracy is more than {MARGIN:.0%} lower on every seed. "
+            f"Not met: neither is more than {MARGIN:.0%} lower on any seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
+            _each(tasks, _expressivity),
+        ),
+        BreakCondition(
+            "separation",
+            "Scores are nearly uniform, so that the choice of keys flips under small perturbations.",
+            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training. Met: below {STAYS:.0%} on every seed. Not met: "
+            f"at least {STAYS:.0%} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
+            _each(tasks, _separation),
+        ),
+    ]
+
+
+def _each(
+    tasks: Sequence[LookedTask], judge: Callable[[LookedTask, str], TaskVerdict | None]
+) -> list[TaskVerdict]:
+    found = []
+    for task in tasks:
+        k = kept_of(task)
+        verdict = None if k is None else judge(task, f"top_k({k})")
+        found += [verdict] if verdict is not None else []
+    return found
+
+
+def _dispersion(task: LookedTask, label: str) -> TaskVerdict | None:
+    ratios = list(dispersion_ratios(task, label, "end", False).values())
+    k = kept_of(task)
+    if not ratios or k is None:
+        return None
+    verdict = _decided(ratios, lambda each: each >= NOT_BELOW, lambda each: each <= CLEARLY_BELOW)
+    noise = gaussian_null_at(task.runs[0].length, k, float(QUANTILE))["c1"]
+    numbers = f"{label} over full {_listed(ratios)} (noise of one size {noise:.2f})"
+    return TaskVerdict(task.task, verdict, numbers, len(ratios))
+
+
+def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
+    full, arm = task.of("full"), task.of(label)
+    lost = []
+    for seed in sorted(full.keys() & arm.keys()):
+        ends = [
+            (getattr(full[seed], name), getattr(arm[seed], name))
+            for name in ("last_train_accuracy", "last_held_out_accuracy")
+        ]
+        if all(value is not None for pair in ends for value in pair):
+            lost.append([base - own for base, own in ends])
+    if not lost:
+        return None
+    verdict = _decided(
+        lost, lambda each: each[0] > MARGIN, lambda each: each[0] <= MARGIN and each[1] <= MARGIN
+    )
+    chance = [
+        value for run in full.values() if (value := run.value("focus_chance", "end", "mean")) is not None
+    ]
+    decide = (
+        f"; the label needs about {count_of(round(chance[0] * next(iter(full.values())).length), 'token')}"
+        if chance
+        else ""
+    )
+    train, held_out = ([-each[place] for each in lost] for place in (0, 1))
+    numbers = (
+        f"{label} minus full: training {_listed(train, '+.1%')}, held-out {_listed(held_out, '+.1%')}{decide}"
+    )
+    return TaskVerdict(task.task, verdict, numbers, len(lost))
+
+
+def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
+    shares = [
+        value
+        for run in task.of(label).values()
+        if (value := run.value("mask_agreement_0.01", "end", "mean")) is not None
+    ]
+    if not shares:
+        return None
+    verdict = _decided(shares, lambda each: each < STAYS, lambda each: each >= STAYS)
+    return TaskVerdict(task.task, verdict, f"{label} keeps {_listed(shares, '.1%')}", len(shares))
+
+
+def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> Verdict:
+    if len(seeds) < FEWEST_SEEDS:
+        return "undecided"
+    if all(map(met, seeds)):
+        return "met"
+    return "not met" if all(map(not_met, seeds)) else "undecided"
+
+
+def _listed(values: Sequence[float], form: str = ".2f") -> str:
+    return ", ".join(format(round(value, 6) + 0.0, form).replace("-0.0%", "+0.0%") for value in values)

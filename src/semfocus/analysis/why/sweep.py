@@ -1,0 +1,60 @@
+"""Expressivity against stability: what changes with the number of kept keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
+from semfocus.analysis.why.masks import kept
+from semfocus.analysis.why.measured_runs import LookedTask, middle
+
+#: fewer sizes than this are no sweep
+FEWEST_SIZES = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One k on one task: medians over seeds, each None where it does not exist."""
+
+    k: int
+    speedup: Speedup
+    train_accuracy: float | None
+    held_out_accuracy: float | None
+    dispersion: float | None
+    separation: float | None
+    mask_agreement: float | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One task from few kept keys to many."""
+
+    task: str
+    length: int
+    steps: list[Step]
+
+
+def sweeps_over_k(tasks: Sequence[LookedTask]) -> list[Sweep]:
+    """Tasks on which top-k was looked into at three sizes or more; plain top-k alone, trained."""
+    found = []
+    for task in tasks:
+        sizes = sorted({k for run in task.runs if run.label == run.pattern and (k := kept(run)) is not None})
+        if len(sizes) >= FEWEST_SIZES:
+            found.append(Sweep(task.task, task.runs[0].length, [_step(task, k) for k in sizes]))
+    return found
+
+
+def _step(task: LookedTask, k: int) -> Step:
+    label = f"top_k({k})"
+    runs = list(task.of(label).values())
+    base, arm = task.arm("full"), task.arm(label)
+    assert arm is not None
+    separation = middle(run.value("separation", "end") for run in runs)
+    return Step(
+        k,
+        paired_speedup({} if base is None else base.times, arm.times),
+        middle(run.last_train_accuracy for run in runs),
+        middle(run.last_held_out_accuracy for run in runs),
+        middle(run.value("dispersion", "end") for run in runs),
+        None if separation == float("inf") else separation,
+        middle(run.value("mask_agreement_0.01", "end", "mean") for run in runs),
+    )

@@ -1,0 +1,1 @@
+"""The executors: serial, pool, Ray."""

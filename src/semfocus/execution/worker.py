@@ -1,0 +1,65 @@
+"""A worker process of the pool: jobs come as JSON lines on standard input, messages go to standard output.
+
+    python -m semfocus.execution.worker PID-OF-THE-DRIVER
+
+It is a program of its own, not a copy of the driver: nothing is pickled, and the driver may be a script without a
+`__main__` guard, a notebook, or standard input.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TextIO
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(prepare: Callable[[], object] = lambda: None) -> None:
+    """Work until there are no more jobs; `prepare` loads what knows other kinds of them."""
+    end_with(int(sys.argv[1]))
+    # A driver started in the background of a script may ignore Ctrl-C; a worker must still hear the driver.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    jobs, answers = take_streams()
+
+    def tell(message: dict[str, Any]) -> None:
+        try:
+            answers.write(json.dumps(message) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # the driver is gone: save what there is, as for Ctrl-C
+            raise KeyboardInterrupt from None
+
+    with suppress(KeyboardInterrupt):
+        from semfocus.execution.jobs import from_line, perform  # torch: seconds
+
+        prepare()
+
+        tell({"event": "ready"})
+        for line in jobs:
+            perform(from_line(line), tell)
+
+
+def end_with(driver: int) -> None:
+    """End when the driver does, even if it is killed (Linux; elsewhere a broken pipe says so later)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != driver:  # it ended before we asked to be told
+        sys.exit("the driver has ended")
+
+
+def take_streams() -> tuple[TextIO, TextIO]:
+    """The two pipes, moved away from 0 and 1: a stray print or input() must not get between the lines."""
+    jobs = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return jobs, answers
+
+
+if __name__ == "__main__":
+    main()

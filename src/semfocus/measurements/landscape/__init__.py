@@ -1,0 +1,1 @@
+"""Landscapes: the loss around trained runs."""

@@ -1,0 +1,1 @@
+"""Subjects: somebody's own model and data."""

@@ -1,0 +1,198 @@
+"""A Hugging Face model: a config file, or a directory with config, perhaps weights, perhaps a tokenizer."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from semfocus.subjects.batch import Batch, Kind
+from semfocus.subjects.subject import Subject, logits_of, loss_of
+from semfocus.subjects.vocabulary import Vocabulary
+
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length")
+_AFTER_PADDING = (
+    "camembert",
+    "data2vec-text",
+    "longformer",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+)
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "spiece.model", "tokenizer.model")
+
+
+class HuggingFaceSubject(Subject):
+    """Built from files alone: nothing is downloaded, and no code beside transformers' own is run."""
+
+    def __init__(self, path: Path, kind: Kind, classes: int, *, continued: bool) -> None:
+        file = _config_file(path)
+        transformers = _transformers()
+        folder = path.is_dir() or path.name == "config.json"
+        self.name = (path if path.is_dir() else path.parent).resolve().name if folder else path.stem
+        self.directory = path if path.is_dir() else path.parent
+        self.continued = continued
+        self.kind = kind
+        self.config = _config(transformers, file)
+        self._class()  # is there one? and before anything is asked of a config that knows no tokens
+        if kind == "classification":
+            self.config.num_labels = classes
+        tokenizer = _tokenizer(transformers, path) if path.is_dir() else None
+        if tokenizer is not None and getattr(self.config, "pad_token_id", None) is None:
+            self.config.pad_token_id = tokenizer.pad_token_id
+        if kind == "classification" and getattr(self.config, "pad_token_id", None) is None:
+            self.config.pad_token_id = (
+                self.config.vocab_size - 1
+            )  # decoders look for the last token before padding
+        weights = self._weight_files() if continued else []
+        if continued and not weights:
+            raise ValueError(f"{path} has no weights (.safetensors) to continue from; leave --continue out")
+        self.vocabulary = Vocabulary(
+            getattr(self.config, "vocab_size", None),
+            getattr(self.config, "pad_token_id", None) if kind == "classification" else None,
+            _positions(self.config),
+            tokenizer,
+        )
+        self.window = _window(self.config)
+        self.digest = _digest(self.config.to_dict(), [*weights, *_tokenizer_files(path)])
+
+    def make(self) -> nn.Module:
+        cls = self._class()
+        if not self.continued:
+            return (
+                cls._from_config(self.config)
+                if hasattr(cls, "_from_config")
+                else cls.from_config(self.config)
+            )
+        try:
+            return cls.from_pretrained(
+                self.directory, config=self.config, local_files_only=True, dtype=torch.float32
+            )
+        except (OSError, RuntimeError) as error:
+            first = str(error).strip().splitlines()[0]
+            raise ValueError(
+                f"the weights in {self.directory} do not fit the data or the config: {first}"
+            ) from None
+
+    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
+        labels = batch.tokens if batch.labels is None else batch.labels
+        mask = None if batch.real is None else batch.real.long()
+        output = model(input_ids=batch.tokens, attention_mask=mask, labels=labels)
+        return loss_of(output, batch)
+
+    def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
+        mask = None if batch.real is None else batch.real.long()
+        return logits_of(model(input_ids=batch.tokens, attention_mask=mask))
+
+    def _class(self) -> Any:
+        """The class that the config names if it fits the data, else the usual one of its kind."""
+        transformers = _transformers()
+        ending = (
+            "ForSequenceClassification" if self.kind == "classification" else ("ForCausalLM", "LMHeadModel")
+        )
+        for name in getattr(self.config, "architectures", None) or ():
+            if name.endswith(ending) and hasattr(transformers, name):
+                return getattr(transformers, name)
+        auto = (
+            transformers.AutoModelForSequenceClassification
+            if self.kind == "classification"
+            else transformers.AutoModelForCausalLM
+        )
+        try:
+            return auto._model_mapping[type(self.config)]
+        except KeyError:
+            what = (
+                "classifying sequences of tokens"
+                if self.kind == "classification"
+                else "causal language modelling"
+            )
+            raise ValueError(f"transformers has no {self.config.model_type} model for {what}") from None
+
+    def _weight_files(self) -> list[Path]:
+        return sorted(self.directory.glob("*.safetensors"))
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError:
+        raise ValueError("a Hugging Face model needs transformers: pip install 'semfocus[hf]'") from None
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    return transformers
+
+
+def _config_file(path: Path) -> Path:
+    if not path.exists():
+        raise ValueError(
+            f"there is no model at {path}: give a directory with a config.json, a config file (.json), or a Python file; "
+            "nothing is downloaded"
+        )
+    file = path / "config.json" if path.is_dir() else path
+    if not file.is_file():
+        raise ValueError(f"{path} has no config.json: save a model or its config there (save_pretrained)")
+    return file
+
+
+def _config(transformers: Any, file: Path) -> Any:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        model_type = values.pop("model_type")
+    except (ValueError, KeyError, AttributeError):
+        raise ValueError(f"{file} is no Hugging Face config: a JSON object with a model_type") from None
+    known = transformers.models.auto.configuration_auto.CONFIG_MAPPING
+    if model_type not in known:
+        raise ValueError(
+            f"{file}: transformers {transformers.__version__} knows no model_type {model_type!r}"
+        )
+    try:
+        return known[model_type].from_dict(values)
+    except Exception as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def _positions(config: Any) -> int | None:
+    """The longest sequence; some models number positions from one after their padding token's id on."""
+    known = (getattr(config, name, None) for name in _POSITIONS)
+    longest = next((value for value in known if isinstance(value, int)), None)
+    if longest is not None and config.model_type in _AFTER_PADDING:
+        longest -= (config.pad_token_id or 0) + 1
+    return longest
+
+
+def _window(config: Any) -> int | None:
+    """The keys that a query sees at the most, if no layer sees all."""
+    window = getattr(config, "sliding_window", None)
+    if not isinstance(window, int) or getattr(config, "use_sliding_window", True) is False:
+        return None
+    layers = getattr(config, "layer_types", None) or ["sliding_attention"]
+    return window if all(each == "sliding_attention" for each in layers) else None
+
+
+def _tokenizer_files(path: Path) -> list[Path]:
+    return [path / name for name in _TOKENIZER_FILES if path.is_dir() and (path / name).is_file()]
+
+
+def _tokenizer(transformers: Any, path: Path) -> Any:
+    if not _tokenizer_files(path):
+        return None
+    try:
+        return transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
+    except Exception as error:
+        first = str(error).strip().splitlines()[0]
+        raise ValueError(f"the tokenizer in {path} cannot be read: {first}") from None
+
+
+def _digest(values: dict[str, Any], files: list[Path]) -> str:
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode())
+    for file in files:
+        digest.update(os.fsencode(file.name))
+        with open(file, "rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    return digest.hexdigest()

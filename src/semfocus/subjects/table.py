@@ -1,0 +1,154 @@
+"""Labelled rows of a table: which columns hold what, and the sequences they make."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from semfocus.randomness import stream
+from semfocus.subjects.batch import Batch, TrialData
+from semfocus.subjects.vocabulary import Vocabulary
+from semfocus.tasks.data.files import (
+    ID_NAMES,
+    LABEL_NAMES,
+    SEQUENCE_NAMES,
+    TEXT_NAMES,
+    no_column,
+    read_fields,
+    split_indices,
+    split_of,
+)
+from semfocus.tasks.data.text import HELD_OUT_SHARE
+from semfocus.words import count_of
+
+
+def sequence_column(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> str:
+    """Token ids if there are any: a model of its own vocabulary was meant."""
+    line, fields = rows[0]
+    found = next((name for name in (*ID_NAMES, *SEQUENCE_NAMES) if name in fields), None)
+    if found is None:
+        raise ValueError(no_column(path, line, fields, SEQUENCE_NAMES, "sequence"))
+    return found
+
+
+def sequences_of(
+    path: Path, rows: Sequence[tuple[int, dict[str, Any]]], column: str, vocabulary: Vocabulary
+) -> tuple[list[list[int]], str]:
+    values = [(line, fields.get(column)) for line, fields in rows]
+    if column in ID_NAMES:
+        return [_ids(path, line, value, vocabulary) for line, value in values], "token ids"
+    if column in TEXT_NAMES:
+        return [vocabulary.of_text(str(value or "")) for _, value in values], vocabulary.name
+    symbols = [_symbols(path, line, value) for line, value in values]
+    names = sorted({each for row in symbols for each in row})
+    vocabulary.require(len(names), f"the {len(names)} symbols of {path}")
+    index = {name: place for place, name in enumerate(names)}
+    return [vocabulary.of_indices([index[each] for each in row]) for row in symbols], f"{len(names)} symbols"
+
+
+def _symbols(path: Path, line: int, value: Any) -> list[str]:
+    if not isinstance(value, str | list):
+        raise ValueError(
+            f"{path}, line {line}: a sequence is symbols separated by spaces, or a list, got {value!r}"
+        )
+    return value.split() if isinstance(value, str) else [str(each) for each in value]
+
+
+def _ids(path: Path, line: int, value: Any, vocabulary: Vocabulary) -> list[int]:
+    try:
+        ids = [int(each) for each in (value.split() if isinstance(value, str) else value)]
+    except (TypeError, ValueError, AttributeError):
+        raise ValueError(f"{path}, line {line}: token ids are whole numbers, got {value!r}"[:200]) from None
+    if any(each < 0 or (vocabulary.size is not None and each >= vocabulary.size) for each in ids):
+        raise ValueError(
+            f"{path}, line {line}: token ids must be below the model's vocab_size, {vocabulary.size}"
+        )
+    return ids
+
+
+def label_of(path: Path, line: int, fields: dict[str, Any]) -> str:
+    name = next((each for each in LABEL_NAMES if each in fields), None)
+    if name is None:
+        raise ValueError(
+            f"{no_column(path, line, fields, LABEL_NAMES, 'label')}. "
+            "Rows without labels can be a text file (.txt), for language modelling"
+        )
+    label = str("" if fields[name] is None else fields[name]).strip()
+    if not label:
+        raise ValueError(f"{path}, line {line}: the label is empty")
+    return label
+
+
+#: so many may have hardly a row each; more are no classes then
+_MANY_CLASSES = 20
+
+
+def classes_of(path: Path) -> tuple[str, ...]:
+    """The labels of a table, sorted: numbers by value."""
+    every = [label_of(path, line, fields) for line, fields in read_fields(path)]
+    labels = set(every)
+    if len(labels) > _MANY_CLASSES and 2 * len(labels) > len(every):
+        raise ValueError(
+            f"{path}: {len(labels)} different labels in {len(every)} rows: labels must be classes with several rows each, "
+            "not measured numbers"
+        )
+    if len(labels) < 2:
+        raise ValueError(
+            f"{path}: needs at least 2 different labels, got {', '.join(sorted(labels)) or 'none'}"
+        )
+    return tuple(
+        sorted(labels, key=lambda each: (not each.isdigit(), int(each) if each.isdigit() else 0, each))
+    )
+
+
+def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: str) -> TrialData:
+    rows = list(read_fields(path))
+    classes = classes_of(path)
+    column = sequence_column(path, rows)
+    sequences, name = sequences_of(path, rows, column, vocabulary)
+    limit = context or vocabulary.max_length
+    for (line, _), ids in zip(rows, sequences, strict=True):
+        if not ids:
+            raise ValueError(f"{path}, line {line}: {column} is empty")
+        if context is None and limit is not None and len(ids) > limit:
+            raise ValueError(
+                f"{path}, line {line}: {len(ids)} tokens, but the model allows {limit} positions: "
+                f"say --context {limit} to cut longer rows, or give a model with more positions"
+            )
+    num_cut = sum(context is not None and len(ids) > context for ids in sequences)
+    sequences = [ids[:limit] for ids in sequences]
+    longest = max(map(len, sequences))
+    pad = vocabulary.padding_id(1 + max(max(ids) for ids in sequences))
+    tokens = torch.tensor([[*ids, *[pad] * (longest - len(ids))] for ids in sequences])
+    real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
+    labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
+    everything = Batch(tokens, None if bool(real.all()) else real, labels)
+    train, held_out = _split(path, rows)
+    cut = f", {num_cut} of them cut," * bool(num_cut)
+    return TrialData(
+        "classification",
+        everything.rows(train),
+        everything.rows(held_out),
+        classes,
+        digest,
+        f"{count_of(len(rows), 'row')}{cut} of up to {count_of(longest, 'token')} ({name}), {count_of(len(classes), 'class')}, {count_of(len(held_out), 'row')} held out",
+    )
+
+
+def _split(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> tuple[Tensor, Tensor]:
+    """By a `split` column if there is one, else at random, always alike."""
+    lines = [line for line, _ in rows]
+    said = split_indices(path, lines, [split_of(path, line, fields) for line, fields in rows])
+    if said is not None:
+        train, held_out = (torch.tensor(part, dtype=torch.long) for part in said)
+    else:
+        order = torch.randperm(len(rows), generator=stream(0, "split"))
+        num = max(1, round(len(rows) * HELD_OUT_SHARE))
+        train, held_out = order[num:], order[:num]
+    if not len(train) or not len(held_out):
+        raise ValueError(
+            f"{path}: needs rows to train on and rows to hold out, got {len(train)} and {len(held_out)}"
+        )
+    return train, held_out

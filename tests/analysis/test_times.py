@@ -1,0 +1,52 @@
+"""From curves to times."""
+
+from semfocus.analysis.statistics import Time
+from semfocus.analysis.summaries import longest_look, time_to
+from semfocus.runs.record import summarise
+from tests.analysis.records import record
+
+
+def to_target(run: dict, clock: str = "epochs", horizon: float = 60.0, target: float = 0.95) -> Time:
+    return time_to(run, "train_accuracy", target, clock, horizon)  # type: ignore[arg-type]
+
+
+def test_the_first_epoch_at_the_target() -> None:
+    run = record(reached_at=7)
+    run["curve"]["train_accuracy"][9] = 0.2  # falling back later changes nothing
+    assert to_target(run) == Time(7, True, 1)
+    run["curve"]["train_accuracy"][7] = 0.95  # exactly the target counts
+    assert to_target(run) == Time(7, True, 1)
+    assert to_target(run, target=0.96) == Time(8, True, 1)
+
+
+def test_seconds_are_those_of_training() -> None:
+    run = record(reached_at=3)
+    run["curve"]["train_seconds"] = [0.001, 1.0, 2.0, 4.0, *[9.0] * 57]
+    assert to_target(run, "seconds") == Time(7.0, True, 4.0)
+    rows = [dict(zip(run["curve"], row, strict=True)) for row in zip(*run["curve"].values(), strict=True)]
+    assert abs(summarise(rows)["seconds_to_target"] - 7.0) < 0.01
+
+
+def test_a_run_that_never_gets_there_is_censored_at_its_last_epoch() -> None:
+    assert to_target(record(last=25)) == Time(25, False)
+    assert to_target(record(last=25), "seconds", 500.0) == Time(50.0, False)
+    for state in ("failed", "interrupted", "unfinished"):
+        assert to_target(record(last=25, state=state)) == Time(25, False)
+
+
+def test_a_diverged_run_would_not_arrive_however_long_one_looks() -> None:
+    assert to_target(record(last=2, state="diverged")) == Time(60, False)
+    assert to_target(record(reached_at=1, last=2, state="diverged")) == Time(1, True, 1)
+
+
+def test_at_the_target_untrained() -> None:
+    assert to_target(record(reached_at=0)) == Time(0, True, 1)
+    assert to_target(record(reached_at=0, seconds=3.0), "seconds") == Time(0, True, 3.0)
+    assert to_target(record(reached_at=0, last=0), "seconds") == Time(0, True, 0)
+
+
+def test_a_run_without_an_epoch_says_nothing() -> None:
+    for run in ({"spec": {}, "state": "failed"}, {"spec": {}, "state": "unfinished", "curve": {}}):
+        assert to_target(run) == Time(0, False)
+        assert longest_look([run], "epochs") == 0
+    assert longest_look([record(last=5), record(last=9)], "seconds") == 18.0

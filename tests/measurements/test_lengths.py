@@ -1,0 +1,70 @@
+import pytest
+
+from semfocus.measurements.lengths import accuracy_by_length, lengths_for
+from semfocus.runs import RunBusy, RunDirectory, RunSpec
+from semfocus.runs.directory import DamagedRun
+from semfocus.training import run, trained_run
+
+
+def test_lengths_reach_500_or_twice_the_training_length() -> None:
+    def of(task: str) -> list[int]:
+        return lengths_for(RunSpec.model_validate({"task": task}))
+
+    assert of("even_pairs") == [40, 42, 50, 60, 80, 120, 200, 300, 400, 500]
+    assert of("missing_duplicate") == of("even_pairs")
+    assert of("listops") == [599, 629, 749, 898, 1198]
+
+
+def test_only_lengths_that_the_task_has_are_used(tiny_spec) -> None:
+    assert all(length % 2 == 0 for length in lengths_for(tiny_spec(task="missing_duplicate")))
+
+
+def test_what_another_process_adds_meanwhile_is_kept(store, tiny_spec, monkeypatch) -> None:
+    spec = tiny_spec()
+    run(spec, store)
+    directory = store.directory(spec)
+    other = {"length": 9, "num": 30, "epoch": 4, "accuracy": 0.5, "loss": 1.0, "constant_guess": 0.5}
+    write = RunDirectory.keep
+
+    real = trained_run.load_run
+
+    def loaded(*arguments: object) -> trained_run.TrainedRun:
+        write(directory, "lengths", [other])
+        return real(*arguments)
+
+    def write_if_owned(self: RunDirectory, name: str, rows: list) -> None:
+        with pytest.raises(RunBusy), RunDirectory(self.path).owned():
+            pass
+        write(self, name, rows)
+
+    monkeypatch.setattr("semfocus.training.trained_run.load_run", loaded)
+    monkeypatch.setattr(RunDirectory, "keep", write_if_owned)
+    (row,) = accuracy_by_length(spec, store, [6], num=30)
+    assert directory.kept("lengths") == [row, other]
+
+
+def test_evaluations_of_another_shape_are_damage(store, tiny_spec) -> None:
+    directory = store.directory(tiny_spec())
+    directory.create({})
+    for text in ("{}", '{"rows": 3}', '{"rows": [{"length": 6}]}'):
+        (directory.path / "evaluations.json").write_text(text)
+        with pytest.raises(DamagedRun, match="not rows of the measurement"):
+            directory.kept("lengths")
+
+
+def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, monkeypatch) -> None:
+    spec = tiny_spec()
+    run(spec, store)
+    first = accuracy_by_length(spec, store, [6, 12], num=30)
+    assert [row["length"] for row in first] == [6, 12]
+    assert all(0 <= row["accuracy"] <= 1 and row["epoch"] == 4 for row in first)
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("must be read, not computed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("semfocus.training.trained_run.load_run", refuse)
+        assert accuracy_by_length(spec, store, [12], num=30) == first[1:]
+    more = accuracy_by_length(spec, store, [12, 20], num=30)
+    assert more[0] == first[1]
+    assert accuracy_by_length(spec, store, [6], num=10) != first[:1]
