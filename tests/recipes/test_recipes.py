@@ -1,9 +1,10 @@
 import pytest
 
-from semfocus.recipes import RECIPES, as_released, tuned
+from semfocus.analysis.comparisons import comparisons
+from semfocus.recipes import RECIPES
+from semfocus.recipes.beyond import as_released, tuned
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS, PAPER_TASKS
-from semfocus.studies.arms import comparisons
 from semfocus.studies.grid import refuse_repeats
 
 #: tasks x arms x settings x seeds

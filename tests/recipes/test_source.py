@@ -4,7 +4,7 @@ import pytest
 
 from semfocus.recipes.source import open_source
 from semfocus.studies.selection import with_patterns
-from tests_recipe import RECIPE
+from tests.tests_recipe import RECIPE
 
 OWN = """
 from semfocus.studies import grid

@@ -3,47 +3,43 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from semfocus.recipes import (
-    activations,
-    adam,
+from semfocus.recipes.beyond import (
     as_released,
     controls,
-    curves,
-    decay,
-    depth,
-    dispersion,
-    dispersion_small,
-    heads,
     k_sweep,
-    k_sweep_marked_majority,
-    k_sweep_small,
-    landscape,
-    landscape_small,
-    language_bpe,
     language_small,
-    language_unigram,
-    learning_rate,
     length,
-    mask_sizes,
     norm,
     pretrain_finetune,
     quick,
     sharpness,
-    sharpness_paper,
     small,
     temperature,
     tuned,
     twins,
 )
-from semfocus.recipes.short import OnEvenPairs
+from semfocus.recipes.paper import (
+    activations,
+    adam,
+    curves,
+    decay,
+    depth,
+    dispersion,
+    heads,
+    landscape,
+    language,
+    learning_rate,
+    mask_sizes,
+)
+from semfocus.recipes.variant import on_even_pairs
 from semfocus.runs import RunSpec
 
 
 class Recipe(Protocol):
     """A module, or anything with these names.
 
-    It may also have `next_stage(records)`, see tuned.py, and say what follows the training: `PROBES`, see dispersion.py, `LANDSCAPES`,
-    see landscape_small.py, `TWINS`, see twins.py.
+    It may also have `next_stage(records)`, see beyond/tuned.py, and `MEASURE`, what is measured in the runs after
+    training, see paper/dispersion.py.
     """
 
     @property
@@ -60,33 +56,33 @@ RECIPES: Mapping[str, Recipe] = {
     "activations": activations,
     "mask_sizes": mask_sizes,
     "depth": depth,
-    "depth_short": OnEvenPairs(depth.QUESTION, depth.specs),
+    "depth_short": on_even_pairs(depth.QUESTION, depth.specs),
     "heads": heads,
-    "heads_short": OnEvenPairs(heads.QUESTION, heads.specs),
+    "heads_short": on_even_pairs(heads.QUESTION, heads.specs),
     "learning_rate": learning_rate,
-    "learning_rate_short": OnEvenPairs(learning_rate.QUESTION, learning_rate.specs),
+    "learning_rate_short": on_even_pairs(learning_rate.QUESTION, learning_rate.specs),
     "decay": decay,
-    "decay_short": OnEvenPairs(decay.QUESTION, decay.specs),
+    "decay_short": on_even_pairs(decay.QUESTION, decay.specs),
     "adam": adam,
-    "adam_short": OnEvenPairs(adam.QUESTION, adam.specs),
+    "adam_short": on_even_pairs(adam.QUESTION, adam.specs),
     "landscape": landscape,
-    "landscape_small": landscape_small,
+    "landscape_small": landscape.SMALL,
     "dispersion": dispersion,
-    "dispersion_small": dispersion_small,
+    "dispersion_small": dispersion.SMALL,
     "controls": controls,
     "k_sweep": k_sweep,
-    "k_sweep_marked_majority": k_sweep_marked_majority,
-    "k_sweep_small": k_sweep_small,
+    "k_sweep_marked_majority": k_sweep.MARKED_MAJORITY,
+    "k_sweep_small": k_sweep.SMALL,
     "temperature": temperature,
     "sharpness": sharpness,
-    "sharpness_paper": sharpness_paper,
+    "sharpness_paper": sharpness.PAPER,
     "twins": twins,
     "tuned": tuned,
     "length": length,
     "norm": norm,
     "language_small": language_small,
-    "language_unigram": language_unigram,
-    "language_bpe": language_bpe,
+    "language_unigram": language.UNIGRAM,
+    "language_bpe": language.BPE,
     "pretrain_finetune": pretrain_finetune,
     "as_released": as_released,
 }

@@ -6,7 +6,7 @@ from typing import Any
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.studies import grid
-from semfocus.studies.arm_text import read_arm
+from semfocus.studies.selection import read_arm
 
 #: full attention, sharper full attention, fixed patterns, heavy hitters
 ARMS = ("full", "full x4", "full x10", "banded(5)", "block_local(5)", "banded(5)+G1", "top_k(5)")

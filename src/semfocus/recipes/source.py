@@ -1,13 +1,16 @@
 """From what a user names, a recipe or a Python file, to the study it describes."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
+from semfocus.measurements import Lengths, Measurement, Twins
 from semfocus.mechanisms import Pattern, WithGlobals
 from semfocus.notation import did_you_mean
 from semfocus.recipes import RECIPES, Recipe
@@ -16,9 +19,15 @@ from semfocus.runs.recipe_file import defines_classes, place_in
 from semfocus.runs.record import Record
 from semfocus.settings import explain
 from semfocus.studies.grid import refuse_repeats
-from semfocus.studies.landscape.options import LandscapeOptions
-from semfocus.studies.probe_plan import Probing
 from semfocus.studies.selection import changed
+
+#: what version 0.1 called a measurement, how it is written now, and the measurement that it means
+_OLD_ATTRIBUTES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "EVALUATE_LENGTHS": ("Lengths()", lambda value: Lengths()),
+    "TWINS": ("Twins()", lambda value: Twins()),
+    "PROBES": ("Inside(...)", lambda value: value),
+    "LANDSCAPES": ("Landscape(...)", lambda value: value),
+}
 
 
 @dataclass(frozen=True)
@@ -48,43 +57,32 @@ class Source:
         """Fields that may differ between the arms of one comparison."""
         return tuple(getattr(self.recipe, "OWN_SETTINGS", ()))
 
-    @property
-    def evaluates_lengths(self) -> bool:
-        return bool(getattr(self.recipe, "EVALUATE_LENGTHS", False))
-
-    @property
-    def measures_twins(self) -> bool:
-        return bool(getattr(self.recipe, "TWINS", False))
-
-    @property
-    def probing(self) -> Probing | None:
-        """What the study measures inside its models after training."""
-        found = getattr(self.recipe, "PROBES", None)
-        if found is not None and not isinstance(found, Probing):
-            raise ValueError(f"PROBES of {self.name} must be a Probing, got {found!r:.80}")
+    @cached_property
+    def measurements(self) -> list[Measurement]:
+        """What is measured in the models after training: `MEASURE`, or the attributes of version 0.1."""
+        listed = getattr(self.recipe, "MEASURE", ())
+        found = [*(listed if isinstance(listed, list | tuple) else [listed]), *self._old_measurements()]
+        for each in found:
+            if not isinstance(each, Measurement) or not is_dataclass(each):
+                raise ValueError(
+                    f"MEASURE of {self.name} must list measurements, which are frozen dataclasses, got {each!r:.80}"
+                )
         return found
 
-    @property
-    def landscapes(self) -> LandscapeOptions | None:
-        """What the study computes around its models after training."""
-        found = getattr(self.recipe, "LANDSCAPES", None)
-        if found is not None and not isinstance(found, LandscapeOptions):
-            raise ValueError(f"LANDSCAPES of {self.name} must be LandscapeOptions, got {found!r:.80}")
+    def _old_measurements(self) -> list[Any]:
+        found = []
+        for old, (new, make) in _OLD_ATTRIBUTES.items():
+            value = getattr(self.recipe, old, None)
+            if value:
+                message = f"{old} of {self.name} is deprecated: write MEASURE = [{new}]"
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                found.append(make(value))
         return found
 
     @property
     def afterwards(self) -> list[str]:
         """What follows the training, in words."""
-        found = []
-        if self.evaluates_lengths:
-            found.append("the models are evaluated on longer sequences")
-        if self.measures_twins:
-            found.append("every run is trained again beside a twin with one sample replaced")
-        if self.probing is not None:
-            found.append(f"it is measured inside the models ({self.probing})")
-        if self.landscapes is not None:
-            found.append(f"the loss is computed around the models ({self.landscapes})")
-        return found
+        return [str(each) for each in self.measurements]
 
     def specs(self) -> list[RunSpec]:
         """The recipe's own list, made sure to be one."""
@@ -123,9 +121,11 @@ def _study_file(path: Path, recipe_file: Path | None) -> Source:
         raise ValueError(f"{path} must define specs(), which returns a list of RunSpec")
     if own is None:
         return Source(path.stem, module, path, digest, module, path)
-    if defines_classes(module):
+    measures = any(type(each).__module__ == module.__name__ for each in getattr(module, "MEASURE", ()))
+    if defines_classes(module) or measures:
         raise ValueError(
-            f"{path} has patterns or tasks of its own: leave --recipe out, or move them to {recipe_file}"
+            f"{path} has patterns, tasks or measurements of its own: leave --recipe out, "
+            f"or move them to {recipe_file}"
         )
     return Source(path.stem, module, recipe_file, own[1], own[0], path)
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from semfocus.recipes import language_small, quick
 from semfocus.recipes.arms import compare
+from semfocus.recipes.beyond import language_small, quick
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
 

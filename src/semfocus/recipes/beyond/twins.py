@@ -1,15 +1,15 @@
 """twins: the same run with one training sample replaced, step by step beside it."""
 
-from semfocus.recipes import small
+from semfocus.measurements import Twins
 from semfocus.recipes.arms import compare
-from semfocus.recipes.temperature import TASKS
+from semfocus.recipes.beyond import small
+from semfocus.recipes.beyond.temperature import TASKS
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
 
 QUESTION = "Does one training sample change a model with top-k attention less than one with full attention?"
 FIGURE = "ours: distance of twin runs along training"
-#: the study ends with the distances of every run from its twin (studies/twins.py)
-TWINS = True
+MEASURE = [Twins()]
 
 ARMS = ("full", "full x10", "banded(5)", "top_k(5)")
 

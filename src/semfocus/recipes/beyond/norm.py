@@ -1,7 +1,7 @@
 """norm: LayerNorm before each part (the paper's experiments) or after it (the paper's formulas)."""
 
 from semfocus.recipes.arms import FEW_ARMS, compare
-from semfocus.recipes.controls import TASKS
+from semfocus.recipes.beyond.controls import TASKS
 from semfocus.runs import RunSpec
 
 QUESTION = "Does the comparison depend on where the LayerNorm stands?"

@@ -1,13 +1,13 @@
 """temperature: full, banded and top-k attention with scores multiplied by a constant."""
 
+from semfocus.measurements import Inside
 from semfocus.recipes.arms import compare
 from semfocus.runs import RunSpec
-from semfocus.studies.probe_plan import Probing
 
 QUESTION = "Sparsity or sharpness: does full attention with sharper scores learn as fast as top-k?"
 FIGURE = "ours: a question to the paper's explanation"
 
-PROBES = Probing(epochs=("0", "last"))
+MEASURE = [Inside(epochs=("0", "last"))]
 
 TASKS = ("even_pairs", "missing_duplicate")
 FACTORS = (1, 2, 4, 10, 30)

@@ -1,13 +1,13 @@
 """length: train at length 40, then evaluate up to length 500."""
 
+from semfocus.measurements import Lengths
 from semfocus.recipes.arms import FEW_ARMS, compare
-from semfocus.recipes.controls import TASKS
+from semfocus.recipes.beyond.controls import TASKS
 from semfocus.runs import RunSpec
 
 QUESTION = "Which attention still answers correctly on longer sequences than it was trained on?"
 FIGURE = "ours: length generalisation"
-#: the study ends with the accuracy of the last checkpoints at other lengths (studies/lengths.py)
-EVALUATE_LENGTHS = True
+MEASURE = [Lengths()]
 
 
 def specs() -> list[RunSpec]:

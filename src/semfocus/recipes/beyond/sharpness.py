@@ -1,16 +1,17 @@
 """sharpness: sharper full attention beside the controls that separate what sharpness changes."""
 
-from semfocus.recipes import small
+from semfocus.measurements import Inside
 from semfocus.recipes.arms import compare
-from semfocus.recipes.temperature import TASKS
+from semfocus.recipes.beyond import small
+from semfocus.recipes.beyond.temperature import TASKS
+from semfocus.recipes.variant import Variant
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
-from semfocus.studies.probe_plan import Probing
 
 QUESTION = "Sparsity or sharpness: which part of sharper scores makes full attention learn faster?"
 FIGURE = "ours: sparsity or sharpness, with controls, scaled down"
 
-PROBES = Probing(epochs=("0", "last"), every=20)
+MEASURE = [Inside(epochs=("0", "last"), every=20)]
 
 ARMS = (
     "full",
@@ -33,3 +34,16 @@ def specs() -> list[RunSpec]:
     return [
         spec for task in TASKS for spec in compare({"task": task, **small.SETTING}, ARMS, PAPER_SEEDS[:5])
     ]
+
+
+def paper_specs() -> list[RunSpec]:
+    """The paper's setting and seeds; most runs without a control are among those of `temperature`."""
+    return [spec for task in TASKS for spec in compare({"task": task}, ARMS)]
+
+
+PAPER = Variant(
+    QUESTION,
+    "ours: sparsity or sharpness, with controls",
+    paper_specs,
+    [Inside(epochs=("0", "last"), every=10)],
+)

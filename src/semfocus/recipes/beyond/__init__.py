@@ -1,0 +1,1 @@
+"""Recipes of our own: scaled down, controls, and questions that the paper does not ask."""

@@ -1,0 +1,1 @@
+"""Recipes of the paper: one file per figure or table."""
