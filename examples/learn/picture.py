@@ -11,10 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from drawing import Drawing, Linear, Logarithmic, path, tick_text
+
 from semfocus.report.palette import HUES
-from semfocus.report.scales import Linear, Logarithmic
-from semfocus.report.svg import Drawing, path
-from semfocus.report.value_axis import tick_text
 
 #: where pictures are written; all.py changes it, a script by itself leaves those of the documentation alone
 IMAGES = Path()

@@ -10,10 +10,10 @@ import torch
 from picture import Picture
 
 from semfocus import theory
+from semfocus.measurements.twins import stability_inputs
 from semfocus.runs import RunSpec
-from semfocus.studies.twins import stability_inputs
 from semfocus.training.device import limited_threads
-from semfocus.training.twins import TwinDistances, train_twins
+from semfocus.training.twin_training import TwinDistances, train_twins
 
 EPOCHS, SEEDS = 12, (0, 1, 2)
 MODEL = {"num_blocks": 1, "d_model": 16, "d_mlp": 16}

@@ -1,6 +1,10 @@
-"""Reading a page as a browser would: its tags in order, its text, its attributes."""
+"""Reading a page as a browser would: its tags in order, its text, its attributes, the charts that its script draws."""
 
+import json
+import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -33,8 +37,57 @@ class Page(HTMLParser):
             self.problems.append(f"{tag} closes {self._open[-1:]}")
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        if not (self._open and self._open[-1] in ("script", "style")):
+            self.texts.append(data)
 
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.texts).split())
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What the script of a page is told to draw: the name of its box, its description, its own values and its rows."""
+
+    title: str
+    spec: dict[str, Any]
+    values: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+
+def charts_of(text: str) -> list[Chart]:
+    """Every chart of a page, in order."""
+    block = re.search(r'<script type="application/json" id="charts">(.*?)</script>', text, re.DOTALL)
+    assert block is not None
+    data = json.loads(block[1])
+    boxes = [dict(attributes) for attributes in Boxes(text).found]
+    found = []
+    for box in sorted(boxes, key=lambda each: int(each["data-chart"])):
+        chart = data["charts"][int(box["data-chart"])]
+        columns = {name: unpacked(column) for name, column in chart["columns"].items()}
+        rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+        found.append(Chart(box["aria-label"], data["specs"][chart["spec"]], chart["values"], rows))
+    assert len(found) == len(data["charts"])
+    return found
+
+
+def unpacked(column: Any) -> list[Any]:
+    """As the script does it."""
+    if isinstance(column, list):
+        return column
+    if "tile" in column:
+        return column["tile"] * column["times"]
+    return [value for value, times in column["runs"] for _ in range(times)]
+
+
+class Boxes(HTMLParser):
+    """The boxes that charts are drawn in."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[list[tuple[str, Any]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if any(name == "data-chart" for name, _ in attributes):
+            self.found.append(attributes)

@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Sequence
 
+from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.overview import headline, scores
+from semfocus.analysis.verdict import is_ahead
 from semfocus.report.markdown import report_text
-from semfocus.report.overview import headline, scores
-from semfocus.report.page import report_page
+from semfocus.report.pages.study_page import report_page
 from semfocus.report.tables import detail_table, task_table
-from semfocus.studies.analysis import analyse
-from semfocus.studies.verdict import is_ahead
 from tests.report.made_up import record_of, spec_of
 from tests.report.pages import Page
 

@@ -6,6 +6,7 @@ import polars
 import pytest
 
 from semfocus.report.export import curves_table, export, runs_table
+from semfocus.runs.record import Record
 from tests.report.made_up import record_of, spec_of, study
 
 NASTY = '=HYPERLINK("http://x"), "quoted",\nline two\ttab; <script>'
@@ -116,10 +117,8 @@ def test_a_table_is_whole_on_disk_before_it_takes_its_place(
 
 def test_what_was_measured_inside_a_run_is_no_column_of_its_row(tmp_path: Path) -> None:
     """Lists of rows cannot stand in a CSV file: they have a table of their own, or none."""
-    record = study(tasks=1, seeds=1, epochs=5)[0] | {
-        "inside": [{"quantity": "dispersion"}],
-        "along": [{"quantity": "dispersion"}],
-        "landscapes": [{"epoch": 3, "steepness": 1.0}],
-    }
-    assert not {"inside", "along", "landscapes"} & set(runs_table([record]).columns)
+    record = Record(study(tasks=1, seeds=1, epochs=5)[0]).with_measurements(
+        inside=[], landscape=[{"epoch": 3, "steepness": 1.0}]
+    )
+    assert not {"inside", "landscape", "probes"} & set(runs_table([record]).columns)
     export([record], tmp_path, "csv")

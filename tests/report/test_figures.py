@@ -1,17 +1,26 @@
-"""Figures in numbers: paths, axes, sampling, labels."""
+"""Figures in numbers: sampling, axes, tidy frames, and charts that Vega-Lite accepts."""
 
+import json
 import math
+import re
+from xml.etree import ElementTree
 
+import altair as alt
+import polars as pl
 import pytest
 
-from semfocus.report import panel
-from semfocus.report.curve_figure import curve_figure
+from semfocus.analysis.contrasts import analyse
+from semfocus.report.figures import FIGURES, Look, Picture
+from semfocus.report.figures.axis import round_ticks, value_axis
+from semfocus.report.figures.regions import Mark
+from semfocus.report.pages.album import columns_of
+from semfocus.report.pages.study_page import study_pictures
 from semfocus.report.palette import HUES, inks, stylesheet
 from semfocus.report.sampling import epoch_grid, sample
-from semfocus.report.scales import Linear, Logarithmic
-from semfocus.report.spread import spread
-from semfocus.report.svg import path
-from tests.report.made_up import record_of, spec_of
+from tests.report.made_up import record_of, spec_of, study
+from tests.report.pages import unpacked
+from tests.report.test_landscape_page import made_up
+from tests.report.test_why import study as why_study
 
 
 def run(accuracies: list[float | None], seed: int = 1, **changes: object) -> dict:
@@ -19,20 +28,6 @@ def run(accuracies: list[float | None], seed: int = 1, **changes: object) -> dic
     record = record_of(spec_of("parity", "full", seed, training__epochs=epochs, **changes), middle=5, last=1)
     record["curve"] = {"epoch": list(range(len(accuracies))), "train_accuracy": accuracies}
     return record
-
-
-def test_a_path_is_relative_steps_without_the_middle_of_level_stretches() -> None:
-    assert path([(0, 10), (1, 10), (2, 10), (3, 4.5)]) == "M0 10l2 0l1-5.5"
-    assert path([(0, 1), None, (5, 1), (6, 0.5)]) == "M0 1M5 1l1-.5"
-
-
-def test_rounding_does_not_add_up_along_a_path() -> None:
-    points = [(0.33 * place, 5 + 0.04 * place) for place in range(400)]
-    x = y = 0.0
-    for step in path(points).replace("M", "l").split("l")[1:]:
-        dx, dy = (float(each) for each in step.replace("-", " -").split())
-        x, y = x + dx, y + dy
-    assert (x, y) == pytest.approx(points[-1], abs=0.06)
 
 
 def test_a_grid_has_at_most_two_hundred_epochs_and_both_ends() -> None:
@@ -66,17 +61,6 @@ def test_the_median_ends_where_a_seed_drops_out() -> None:
     assert sampled.lower[2] is sampled.upper[2] is None
 
 
-def test_seeds_that_are_left_go_on_as_lines_of_their_own() -> None:
-    arms = {
-        "full": [run([0.5, 0.9, 0.9]), run([0.5, 0.9]), run([0.5, 0.5, 0.5])],
-        "top_k(5)": [run([0.5, 0.6, 0.7])],
-    }
-    figure = str(
-        curve_figure("accuracy", arms, "train_accuracy", inks(dict.fromkeys(arms, "baseline")), 0.95)
-    )
-    assert figure.count('class="alone"') == 2
-
-
 def test_values_that_are_not_numbers_are_gaps() -> None:
     assert sample([run([0.5, None, math.nan, 0.9])], "train_accuracy", [0, 1, 2, 3]).median == [
         0.5,
@@ -86,24 +70,21 @@ def test_values_that_are_not_numbers_are_gaps() -> None:
     ]
 
 
-def test_labels_are_spread_and_keep_their_order() -> None:
-    wanted = [100, 100, 101, 20, 100.5, 99]
-    places = spread(wanted, 12, 0, 120)
-    order = sorted(range(6), key=lambda index: wanted[index])
-    assert [places[index] for index in order] == sorted(places)
-    gaps = [second - first for first, second in zip(sorted(places), sorted(places)[1:], strict=False)]
-    assert min(gaps) >= 12 - 1e-9
-    assert min(places) >= 0
-    assert max(places) <= 120
-
-
 def test_axes_have_ticks_inside_their_range() -> None:
-    assert Linear(0.4, 1.0, 0, 1).ticks(5) == [0.4, 0.6, 0.8, 1]
-    assert Linear(0, 1000, 0, 1).ticks(5) == [0, 200, 400, 600, 800, 1000]
-    assert Linear(0, 1, 0, 1).ticks(5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
-    assert Logarithmic(0.3, 30, 0, 1).ticks() == [0.5, 1, 2, 5, 10, 20]
-    for low, high in ((0.01, 100), (0.9, 1.7), (0.5, 1e6)):
-        assert 1 in Logarithmic(low, high, 0, 1).ticks()
+    assert round_ticks(0.3, 30) == [0.5, 1, 2, 5, 10, 20]
+    assert round_ticks(51, 78) == [55, 60, 65, 70, 75], "1, 2 and 5 would be too few"
+    for low, high in ((0.01, 100), (0.6, 1.7), (0.5, 1e6), (1e-12, 10)):
+        ticks = round_ticks(low, high)
+        assert 1 in ticks
+        assert 3 <= len(ticks) <= 8
+        assert low <= min(ticks) <= max(ticks) <= high
+
+
+def test_axes_have_room_for_every_value() -> None:
+    assert value_axis([0.0, 2.0]).low == 0
+    assert value_axis([-3.0, 2.0]).low < -3
+    assert value_axis([0.001, 10.0]).scale == "log"
+    assert value_axis([0.0, 0.0]).high > 0
 
 
 def test_arms_of_a_comparison_look_different() -> None:
@@ -116,18 +97,115 @@ def test_arms_of_a_comparison_look_different() -> None:
     assert ".arm0{" in stylesheet(chosen.values())
 
 
-def test_names_of_lines_are_whole_where_there_is_room() -> None:
-    def ends(*labels: str) -> str:
-        runs = [run([0.5, 0.9])]
-        drawn = curve_figure(
-            "t", dict.fromkeys(labels, runs), "train_accuracy", inks(dict.fromkeys(labels, "control")), 0.95
-        )
-        assert drawn is not None
-        return "".join(part.partition("</text>")[0] for part in str(drawn).split("end-label")[1:])
+@pytest.fixture(scope="module")
+def pictures() -> dict[str, Picture]:
+    """Those of a study in which everything was measured, by name, and one of each other kind."""
+    found = dict(study_pictures(analyse(why_study())))
+    found |= {
+        name: FIGURES[name].of(analyse(study(tasks=2, seeds=3, epochs=20)))
+        for name in ("speedup", "curves", "survival")
+    }
+    surfaces = [made_up("full"), made_up("top_k(5)")]
+    found |= {"surface": FIGURES["surface"].of(surfaces), "cuts": FIGURES["cuts"].of(surfaces)}
+    found["slopes"] = FIGURES["slopes"].of(surfaces, "grid")
+    found["regions"] = FIGURES["regions"].of([Mark(0.5, 0.1, "parity", "75", "a tip", True, False)])
+    return {name: picture for name, picture in found.items() if picture.panels}
 
-    assert ">sharper full (4)" in ends("full", "sharper full (4)")
-    longest = "a_pattern_whose_name_never_ends(12345)"
-    assert longest not in ends("full", longest)
-    assert "…" in ends("full", longest)
-    assert panel.label_room(["full", longest]) == panel.WIDTH / 3
-    assert panel.label_room(["full"]) < panel.WIDTH / 3
+
+def test_every_figure_is_valid_and_can_be_written(pictures: dict[str, Picture]) -> None:
+    shown = {picture.figure.name for picture in pictures.values()}
+    assert set(FIGURES) - shown == {"lengths", "twins", "robustness", "layers", "attention-map"}, (
+        "others have tests of pages"
+    )
+    for picture in {each.figure.name: each for each in pictures.values()}.values():
+        is_valid(picture)
+
+
+def is_valid(picture: Picture) -> None:
+    for place, panel in enumerate(picture.panels):
+        looks = (Look(picture.chosen, on_page=True), Look(picture.chosen, live=False))
+        for look in looks:
+            panel.chart(alt.NamedData(name="rows0"), look, place).to_dict(validate=True)
+    root = ElementTree.fromstring(picture.svg())
+    assert root.tag.endswith("svg")
+    assert len(list(root.iter())) > 30
+    assert "var(" not in picture.svg(), "a file knows nothing of the variables of a page"
+
+
+def test_a_spec_that_is_not_valid_would_be_noticed(pictures: dict[str, Picture]) -> None:
+    """The guard of the test before, tried with the bug it is there for."""
+    panel = pictures["curves"].panels[0]
+    chart = panel.chart(alt.NamedData(name="rows0"), Look(pictures["curves"].chosen))
+    chart.to_dict(validate=True)
+    chart.height = "tall"
+    with pytest.raises(alt.utils.schemapi.SchemaValidationError):
+        chart.to_dict(validate=True)
+
+
+def test_a_frame_of_curves_is_tidy() -> None:
+    records = study(tasks=2, seeds=3, epochs=20)
+    frame = FIGURES["curves"].frame(analyse(records))
+    seeds = frame.filter(pl.col("member").is_not_null())
+    assert len(seeds) == len(records) * 21 * 2
+    one = records[0]
+    own = seeds.filter(
+        (pl.col("task") == one["spec"]["task"])
+        & (pl.col("panel") == "held-out accuracy")
+        & (pl.col("arm") == "full")
+        & (pl.col("member") == str(one["spec"]["seed"]))
+    )
+    assert own["value"].to_list() == one["curve"]["held_out_accuracy"]
+    assert own["x"].to_list() == list(range(21))
+    medians = frame.filter(pl.col("member").is_null())
+    assert (medians["low"] <= medians["value"]).all()
+    assert (medians["value"] <= medians["high"]).all()
+
+
+def test_panels_of_one_kind_differ_in_their_values_alone() -> None:
+    """Two tasks on one page share one description: what it says must be true of both."""
+    first, second = (
+        FIGURES["curves"].of([summary]).panels[0] for summary in analyse(study(tasks=2, seeds=3, epochs=20))
+    )
+    assert first.kind == second.kind
+    look = Look(FIGURES["curves"].of(analyse(study(tasks=1, seeds=3, epochs=20))).chosen, on_page=True)
+    described = [panel.to_dict(look, fluid=True) for panel in (first, second)]
+    for panel, each in zip((first, second), described, strict=True):
+        own = {f"{name}0" for name in panel.values}
+        assert {param["name"]: param["value"] for param in each["params"] if param["name"] in own} == {
+            f"{name}0": value for name, value in panel.values.items()
+        }
+        each["params"] = [param for param in each["params"] if param["name"] not in own]
+    assert _nameless(described[0]) == _nameless(described[1])
+
+
+def _nameless(spec: dict) -> str:
+    """Altair numbers views as it makes them."""
+    return re.sub(r"view_\d+", "view", json.dumps(spec))
+
+
+def test_a_notebook_shows_svg_and_asks_nobody_for_a_script(pictures: dict[str, Picture]) -> None:
+    picture = pictures["speedup"]
+    assert picture._repr_svg_().startswith("<svg")
+    shown = picture.interactive()._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert "src=&#34;http" not in shown
+    assert "vegaEmbed" in shown
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [1.0],
+        [0.1, 0.2, 0.1, 0.2],
+        ["a"] * 7 + ["b"],
+        [None, 1.0, None],
+        [True, 1, 1.0, "1", None],
+        list("abcab"),
+    ],
+)
+def test_packed_columns_are_whole(values: list) -> None:
+    assert (
+        unpacked(columns_of(pl.DataFrame({"a": values}, strict=False))["a"])
+        == pl.DataFrame({"a": values}, strict=False)["a"].to_list()
+    )

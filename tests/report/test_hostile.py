@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from semfocus.report.markdown import report_text
-from semfocus.report.page import report_page
+from semfocus.report.pages.study_page import report_page
 from semfocus.runs.plan import Plan
 from tests.report.made_up import PAPER_SEEDS, record_of, spec_of
-from tests.report.pages import Page
+from tests.report.pages import Page, charts_of
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -74,11 +74,19 @@ def test_no_character_turns_the_words_around_it() -> None:
 
 
 def test_only_the_script_we_wrote_may_run(harmless: Page) -> None:
-    """The policy names the digest of the one script, so that a script from anywhere else would not run."""
+    """The policy names the digests of the script and of Vega, so that a script from anywhere else would not run."""
     policy = next(value for tag, name, value in harmless.values if tag == "meta" and "script-src" in value)
-    assert "script-src 'sha256-" in policy
+    assert policy.count("'sha256-") == 2
+    assert "unsafe-eval" not in policy
     assert "default-src 'none'" in policy
-    assert sum(1 for kind, tag, _ in harmless.tags if kind == "start" and tag == "script") == 1
+    scripts = [names for kind, tag, names in harmless.tags if (kind, tag) == ("start", "script")]
+    assert scripts == [("type", "id"), (), ()], "numbers, our script, Vega"
+
+
+def test_no_name_ends_the_block_of_numbers() -> None:
+    records, plan = records_named(*[HOSTILE["closing"]] * 3)
+    arms = {row["arm"] for chart in charts_of(report_page(records, plans=[plan])) for row in chart.rows}
+    assert arms == {"full", HOSTILE["closing"]}
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())

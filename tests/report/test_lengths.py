@@ -1,7 +1,6 @@
 """Accuracy at other lengths: read from the store, drawn, written as a table, exported."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,16 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
+from semfocus.analysis.contrasts import analyse
 from semfocus.cli.app import app
+from semfocus.measurements.lengths import length_table
 from semfocus.report.export import lengths_table, runs_table
-from semfocus.report.lengths import length_table, with_evaluations
 from semfocus.report.markdown import report_text
-from semfocus.report.page import report_page
+from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store
-from semfocus.studies.analysis import analyse
+from semfocus.runs.record import Record
 from tests.report.made_up import study
-from tests.report.pages import Page
+from tests.report.pages import Page, charts_of
 
 LENGTHS = {16: 1.0, 20: 0.9, 80: 0.5}
 ARMS = {("full", 1.0): 1.0, ("top_k(5)", 1.0): 3.0}
@@ -43,9 +43,8 @@ def row(length: int, accuracy: float, num: int = 1000) -> dict[str, Any]:
     return {"length": length, "num": num, "epoch": 30, "loss": 0.5, "accuracy": accuracy}
 
 
-def loaded(store: Path) -> list[dict[str, Any]]:
-    opened = open_store(store)
-    return with_evaluations(opened, opened.records())
+def loaded(store: Path) -> list[Record]:
+    return open_store(store).records()
 
 
 def test_medians_over_the_seeds_that_were_evaluated(store: Path) -> None:
@@ -64,11 +63,9 @@ def test_the_page_and_the_text_have_a_panel_and_a_table(store: Path) -> None:
     text = report_page(records)
     page = Page(text)
     assert page.problems == []
-    figure = re.search(r'<svg[^>]*class="panel lengths".*?</svg>', text)
-    assert figure is not None
-    assert 'data-unit="length"' in figure[0]
-    assert "trained at 16" in figure[0]
-    assert figure[0].count('class="seed"') == 4
+    (figure,) = [chart for chart in charts_of(text) if chart.title.startswith("accuracy by length")]
+    assert figure.values["upright_words"] == "trained at 16"
+    assert len({(row["arm"], row["member"]) for row in figure.rows if row["member"]}) == 4
     (summary,) = analyse(records)
     table = length_table(summary.comparison.arms)
     assert table is not None
@@ -80,10 +77,12 @@ def test_the_page_and_the_text_have_a_panel_and_a_table(store: Path) -> None:
 
 
 def test_nobody_looked_and_nothing_is_shown(store: Path) -> None:
-    records = open_store(store).records()
-    assert 'class="panel lengths"' not in report_page(records)
+    records = [
+        dict(record) for record in open_store(store).records()
+    ]  # as from elsewhere, without their directories
+    assert "accuracy by length, after training" not in report_page(records)
     assert "accuracy at length" not in report_text(records)
-    assert lengths_table(records).height == 0
+    assert lengths_table([Record(record) for record in records]).height == 0
 
 
 def test_every_row_is_exported_and_the_runs_stay_as_they_were(store: Path) -> None:
@@ -99,7 +98,7 @@ def test_the_commands_read_the_store(store: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     report = CliRunner().invoke(app, ["report", "--store", str(store), "--output", str(page)])
     assert report.exit_code == 0, report.output
-    assert 'class="panel lengths"' in page.read_text(encoding="utf-8")
+    assert "accuracy by length, after training" in page.read_text(encoding="utf-8")
     export = CliRunner().invoke(app, ["export", "--store", str(store), "--output", str(tmp_path / "tables")])
     assert export.exit_code == 0, export.output
     assert polars.read_csv(tmp_path / "tables" / "lengths.csv").height == 16

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.tables import summary_rows
 from semfocus.report import write_markdown
 from semfocus.report.markdown import plain, report_text
-from semfocus.report.paper_figures import write_figures
-from semfocus.studies.analysis import analyse
-from semfocus.studies.tables import summary_rows
+from semfocus.report.pages.study_page import write_figures
 from tests.report.made_up import study
 
 
@@ -33,19 +33,21 @@ def test_an_empty_store_has_a_text_too() -> None:
     assert "0 runs." in report_text([])
 
 
-@pytest.mark.parametrize("kind", ["pdf", "svg"])
-def test_paper_figures_are_written(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
+@pytest.mark.parametrize("kind", ["pdf", "png", "svg"])
+def test_figures_are_written(kind: str, tmp_path: Path) -> None:
     paths = write_figures(analyse(study(tasks=2, seeds=3, epochs=30)), tmp_path, kind)
-    assert [path.name for path in paths] == [f"speedups.{kind}", f"curves-1.{kind}", f"curves-2.{kind}"]
-    assert all(path.stat().st_size > 2000 for path in paths)
+    names = ["speedup", "curves-1", "survival-1", "curves-2", "survival-2"]
+    assert [path.name for path in paths] == [f"{name}.{kind}" for name in names]
+    begins = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}[kind]
+    for path in paths:
+        assert path.read_bytes().startswith(begins)
+        assert path.stat().st_size > 2000
 
 
 def test_a_figure_is_whole_on_disk_before_it_takes_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
-    (tmp_path / "speedups.svg").write_text("old")
+    (tmp_path / "speedup.svg").write_text("old")
 
     def no_room(descriptor: int) -> None:
         raise OSError("no room")
@@ -56,17 +58,6 @@ def test_a_figure_is_whole_on_disk_before_it_takes_its_place(
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_name_with_dollars_is_not_read_as_mathematics(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is an extra")
-    records = study(tasks=1, seeds=2, epochs=10)
-    for record in records:
-        record["spec"]["task"] = r"$\undefined{$"
-    assert write_figures(analyse(records), tmp_path, "svg")
-
-
-def test_without_matplotlib_the_message_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ValueError, match="need matplotlib"):
-        write_figures([], tmp_path, "pdf")
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one of pdf, png, svg, got 'gif'"):
+        write_figures([], tmp_path, "gif")

@@ -1,20 +1,20 @@
 """The page of probes: every number has its place, nothing a user names becomes markup."""
 
-import re
 from typing import Any
 
 import pytest
 
-from semfocus.report.along_view import _over_epochs, along_panels, along_sentences
-from semfocus.report.layer_figure import layer_figure, slots_of
-from semfocus.report.map_figure import _levels, _outline
+from semfocus.probes.names import Quantity
+from semfocus.report.along_view import _over_epochs, along_lines, along_sentences
+from semfocus.report.figures import FIGURES
+from semfocus.report.figures.attention_map import map_frame
+from semfocus.report.figures.layers import layer_frame
+from semfocus.report.pages.probe_page import probe_page, write_probe_page
 from semfocus.report.palette import inks
-from semfocus.report.probe_page import probe_page, write_probe_page
 from semfocus.report.probe_view import series_groups
-from semfocus.report.probed import Probed, ProbedRun, Quantity, run_labels
-from semfocus.report.value_axis import value_axis
+from semfocus.report.probed import Probed, ProbedRun, run_labels, slots_of
 from tests.report.made_up import record_of, spec_of
-from tests.report.pages import Page
+from tests.report.pages import Page, charts_of
 from tests.report.test_hostile import HOSTILE
 
 PERCENTS = ("0", "5", "10", "25", "50", "75", "90", "95", "100")
@@ -60,7 +60,7 @@ def probed(name: str = "harmless", pattern: str = "top_k(5)") -> Probed:
         rows.append(row("separation", middle=None, problems=[name]))
         along = [row(layer=layer, epoch=epoch) for layer in (0, 1) for epoch in (0, 10, 20)]
         runs.append(ProbedRun(record, 20, rows, along, maps_of(name)))
-    return Probed(runs, {"dispersion": Quantity("dispersion", name, name, "query")}, f"semfocus probe {name}")
+    return Probed(runs, {"dispersion": Quantity("dispersion", name, "query", name)}, f"semfocus probe {name}")
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,10 @@ def test_the_page_is_whole_and_asks_its_questions(page: Page) -> None:
     ):
         assert text in page.text, text
     assert "How clear is the cut" not in page.text, "a quantity without any value has no figure"
-    kinds = [value for tag, name, value in page.values if (tag, name) == ("svg", "class")]
-    assert sum(kind.startswith("map ") for kind in kinds) == 2
-    assert sum(kind.startswith("panel ") for kind in kinds) == 3
-    assert kinds.count("layers") == 3, (
+    charts = charts_of(probe_page(probed()))
+    assert sum("weight" in chart.rows[0] for chart in charts) == 2
+    assert sum("member" in chart.rows[0] for chart in charts) == 3
+    assert sum("mean" in chart.rows[0] for chart in charts) == 3, (
         "dispersion on both parts of the data, and the quantity of unknown name"
     )
 
@@ -144,28 +144,25 @@ def test_layers_stand_before_all_layers_together() -> None:
 
 
 def test_a_figure_says_what_was_left_out() -> None:
-    figure = layer_figure("?", {"full": [row(num_infinite=3, num_missing=2)]}, inks({"full": "baseline"}))
-    assert figure is not None
-    assert "3 infinite and 2 missing values left out" in figure
-    assert "mean 2, of noise or by chance 1.5; median 2, quartiles 1 to 4" in figure
-    assert layer_figure("?", {"full": [row(middle=None)]}, inks({"full": "baseline"})) is None
+    (found,) = layer_frame({"full": [row(num_infinite=3, num_missing=2)]}).to_dicts()
+    assert found["words"] == "3 infinite and 2 missing"
+    assert (found["mean"], found["null"], found["q50"], found["q25"], found["q75"]) == (2, 1.5, 2, 1, 4)
+    assert len(layer_frame({"full": [row(middle=None)]})) == 0
 
 
-def test_a_mean_stands_beside_the_mean_of_noise() -> None:
-    """With few keys values are skewed: the median of attention that knows nothing is above or below chance."""
-    skewed = row("focus_mass", middle=0.2) | {"mean": 0.125, "null": 0.125}
-    figure = str(layer_figure("?", {"full": [skewed]}, inks({"full": "baseline"})))
-    (dot,) = re.findall(r'<circle class="middle"[^>]* cy="([^"]*)"', figure)
-    (bar,) = re.findall(r'<line class="null"[^>]* y1="([^"]*)"', figure)
-    assert dot == bar
-
-
-def test_one_value_is_a_dot_without_a_box() -> None:
-    same = row() | {"quantiles": dict.fromkeys(PERCENTS, 2.0)}
-    figure = str(layer_figure("?", {"full": [same]}, inks({"full": "baseline"})))
-    assert 'class="middle"' in figure
-    assert 'class="quartiles"' not in figure
-    assert "median" not in figure
+def test_a_map_by_hand() -> None:
+    maps = maps_of("a")
+    found = map_frame("full", maps["maps"][0], maps)
+    cells = {
+        (each["query"], each["key"]): (each["weight"], each["kept"], each["relevant"])
+        for each in found.to_dicts()
+    }
+    assert cells == {
+        (0, 0): (0.5, True, True),
+        (0, 1): (0.5, True, False),
+        (1, 0): (1.0, True, True),
+        (1, 1): (0.0, False, False),
+    }, "the diagonal is always there: it names the positions"
 
 
 def looks(*epochs: int, focus: float = 0.1) -> Probed:
@@ -200,18 +197,15 @@ def test_looks_that_miss_the_moment_say_so() -> None:
     assert "did not reach 150%" in never
 
 
-def test_panels_along_training_have_dots_noise_and_the_moment() -> None:
-    accuracy, _, focus = along_panels(
-        looks(0, 15, 30), ["full"], "held_out", inks({"full": "baseline"}), 0.95
-    )
-    assert str(focus).count('class="look"') == 3
-    assert str(focus).count('class="noise"') == 1
-    assert "Attention on the tokens that decide" in focus
-    for figure in (accuracy, focus):
-        assert str(figure).count('class="moment arm0"') == 1
-    assert 'class="look"' not in accuracy
-    drawn = re.search(r'class="band" d="M([\d.]+) ([\d.]+)', str(focus))
-    assert drawn is not None
+def test_lines_along_training_have_noise_and_the_moment() -> None:
+    lines = along_lines(looks(0, 15, 30), ["full"], "held_out", 0.95)
+    accuracy, held_out, focus = FIGURES["along"].of(lines, inks=inks({"full": "baseline"})).panels
+    assert (accuracy.title, held_out.title) == ("Training accuracy", "Held-out accuracy")
+    assert focus.title.startswith("Attention on the tokens that decide")
+    for panel in (accuracy, held_out, focus):
+        assert panel.rows["moment"].drop_nulls().to_list() == [24.0]
+    assert focus.rows["null"].drop_nulls().to_list() == [0.1] * 3
+    assert set(focus.rows["member"].drop_nulls()) == {"1.1", "2.1"}, "layers and heads"
 
 
 def test_of_two_layers_the_band_goes_from_one_to_the_other() -> None:
@@ -223,17 +217,3 @@ def test_of_two_layers_the_band_goes_from_one_to_the_other() -> None:
 def test_a_name_is_not_a_question(page: Page) -> None:
     assert "own harmless" in page.text
     assert "own harmless?" not in page.text
-
-
-def test_axes_have_room_for_every_value() -> None:
-    assert value_axis([0.0, 2.0], 100, 0)(0.0) == 100
-    assert 0 < value_axis([-3.0, 2.0], 100, 0)(-3.0) < 100
-    decades = value_axis([0.001, 10.0], 100, 0)
-    assert decades(0.1) == pytest.approx(50, abs=1)
-    assert value_axis([0.0, 0.0], 100, 0)(0.0) == 100
-
-
-def test_cells_and_outlines_by_hand() -> None:
-    assert _levels([[0.0, 1.0], [1.0, 1.0]]) == {14: ["M1 0h1v1h-1z", "M0 1h2v1h-2z"]}
-    assert _levels([[0.25]]) == {7: ["M0 0h1v1h-1z"]}
-    assert sorted(_outline([[1, 0], [0, 0]]).split("M")) == ["", "0 0h1", "0 0v1", "0 1h1", "1 0v1"]

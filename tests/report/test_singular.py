@@ -5,10 +5,9 @@ import re
 
 import pytest
 
+from semfocus.measurements import Inside, Landscape
 from semfocus.report.markdown import report_text
-from semfocus.report.page import report_page
-from semfocus.studies.landscape.options import LandscapeOptions
-from semfocus.studies.probe_plan import Probing
+from semfocus.report.pages.study_page import report_page
 from tests.report.test_why_sentences import PLANTED, Rows, blocks, study
 
 NOUNS = "runs|tasks|seeds|samples|pairs|keys|epochs|sequences|points|quantities|comparisons|eigenvalues"
@@ -43,5 +42,5 @@ def test_why_of_one_task_says_that_it_is_one() -> None:
 
 
 def test_plans_of_one() -> None:
-    assert str(Probing(samples=1, every=1)) == "untrained and last, every epoch: 1 sequence of held_out data"
-    assert "1 pair of directions, train data, 1 eigenvalue of" in str(LandscapeOptions(hessian=1))
+    assert "(untrained and last, every epoch: 1 sequence of held_out data)" in str(Inside(samples=1, every=1))
+    assert "1 pair of directions, train data, 1 eigenvalue of" in str(Landscape(hessian=1))

@@ -1,20 +1,20 @@
 """Twins: read from the store, drawn, written as a table and a sentence."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from semfocus.analysis.contrasts import analyse
+from semfocus.measurements.twins import COLUMNS, TwinTable, twin_table
 from semfocus.report.export import runs_table, twins_table
 from semfocus.report.markdown import report_text
-from semfocus.report.page import report_page
-from semfocus.report.twins import COLUMNS, TwinTable, twin_table, with_twins
+from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store
-from semfocus.studies.analysis import analyse
+from semfocus.runs.record import Record
 from tests.report.made_up import study
-from tests.report.pages import Page
+from tests.report.pages import Page, charts_of
 
 ARMS = {("full", 1.0): 1.0, ("top_k(5)", 1.0): 3.0}
 
@@ -43,9 +43,8 @@ def store(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(store: Path) -> list[dict[str, Any]]:
-    opened = open_store(store)
-    return with_twins(opened, opened.records())
+def loaded(store: Path) -> list[Record]:
+    return open_store(store).records()
 
 
 def test_medians_and_ratios_over_the_seeds_that_were_measured(store: Path) -> None:
@@ -69,11 +68,11 @@ def test_the_page_has_panels_a_table_and_the_sentence(store: Path) -> None:
     text = report_page(loaded(store))
     page = Page(text)
     assert page.problems == []
-    figures = re.findall(r'<svg[^>]*class="panel twins".*?</svg>', text)
+    figures = [chart for chart in charts_of(text) if chart.title.startswith("one sample replaced")]
     assert len(figures) == 2, "the made-up twins have neither training losses nor what the bound needs"
     for figure in figures:
-        assert 'data-scale="log"' in figure
-        assert figure.count('class="seed"') == 7
+        assert "ticks" in figure.values, "a logarithmic axis"
+        assert len({(row["arm"], row["member"]) for row in figure.rows if row["member"]}) == 7
     for column in COLUMNS:
         assert column in page.text
     assert "3 times (2 to 4) as far from their twin" in page.text
@@ -83,7 +82,10 @@ def two_arms(full: list[dict[str, Any]], topk: list[dict[str, Any]]) -> TwinTabl
     """By arm, a pair for each seed."""
     table = twin_table(
         {
-            label: [{"spec": {"seed": seed}, "twins": own} for seed, own in enumerate(pairs)]
+            label: [
+                Record({"spec": {"seed": seed}}, measurements={"twins": own})
+                for seed, own in enumerate(pairs)
+            ]
             for label, pairs in (("full", full), ("top_k(5)", topk))
         }
     )
@@ -137,8 +139,8 @@ def test_twins_are_exported_and_written_as_markdown(store: Path) -> None:
 
 
 def test_nobody_looked_and_nothing_is_shown(store: Path) -> None:
-    records = open_store(store).records()
-    assert 'class="panel twins"' not in report_page(records)
+    records = [Record(dict(record)) for record in open_store(store).records()]  # without their directories
+    assert "one sample replaced: distance" not in report_page(records)
     assert "twin" not in " ".join(runs_table(loaded(store)).columns)
 
 
@@ -146,6 +148,6 @@ def test_twins_that_never_part_have_a_table_and_no_figure(store: Path) -> None:
     for path in store.glob("*/twins.json"):
         path.write_text(json.dumps({"twins": [twins(0.0)]}))
     text = report_page(loaded(store))
-    assert 'class="panel twins"' not in text
+    assert "one sample replaced: distance" not in text
     assert "as far from their twin" not in text
     assert Page(text).problems == []

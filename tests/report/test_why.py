@@ -4,16 +4,18 @@ from typing import Any
 
 import pytest
 
-from semfocus.report.inside import with_inside
+from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.overview import arm_groups
+from semfocus.measurements.inside import rows_inside, rows_noted_along
 from semfocus.report.markdown import report_text
-from semfocus.report.overview import arm_groups
-from semfocus.report.page import report_page
+from semfocus.report.pages.study_page import report_page
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
 from semfocus.report.why.block import MISSING
 from semfocus.runs import Store
-from semfocus.studies.analysis import analyse
-from studies.mechanism_tests.planted import SEEDS, TASKS, both, record, row
+from semfocus.runs.directory import DamagedRun
+from semfocus.runs.record import read_record
+from tests.analysis.why.planted import SEEDS, TASKS, both, record, row
 from tests.report.pages import Page
 from tests.report.test_hostile import HOSTILE
 
@@ -79,7 +81,7 @@ def test_every_test_has_its_question_a_figure_and_both_sides() -> None:
         for part in (block.figures, block.says, block.says_not, block.how, block.tables):
             assert part
         assert all(len(cells) == len(table.columns) for table in block.tables for cells in table.rows)
-    assert len(why.blocks[2].figures) == 1 + 3 + 2, (
+    assert [len(figure.panels) for figure in why.blocks[2].figures] == [1, 3, 2], (
         "correlations, three quantities, one of them along two tasks"
     )
 
@@ -130,10 +132,12 @@ def test_measurements_are_read_from_the_store_and_damage_stops_nothing(store: St
         directory.create(spec.model_dump(mode="json"))
         rows = [row("dispersion", 1.0), row("entropy", 1.0), row("dispersion", 2.0, data="train")]
         rows.append(row("dispersion", 3.0, epoch=5, quantities="along:abc"))
-        directory.write_probes(rows)
-        records.append({"run": directory.name, "spec": spec.model_dump(mode="json")})
+        directory.keep("inside", rows)
+        records.append(read_record(directory))
     (store.directory(specs[1]).path / "probes.json").write_text("{")
-    whole, damaged = with_inside(store, records)
-    assert [each["mean"] for each in whole["inside"]] == [1.0]
-    assert [each["mean"] for each in whole["along"]] == [3.0]
-    assert "inside" not in damaged
+    whole, damaged = records
+    assert [each["mean"] for each in rows_inside(whole)] == [1.0, 1.0, 2.0]
+    assert [each["mean"] for each in rows_noted_along(whole)] == [3.0]
+    assert rows_inside(damaged) == rows_noted_along(damaged) == []
+    with pytest.raises(DamagedRun):
+        damaged.measurements["inside"]

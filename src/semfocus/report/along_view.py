@@ -1,17 +1,13 @@
-"""What was measured along training, beside accuracy: a panel for each quantity, and what its looks can tell."""
+"""What was measured along training, beside accuracy: the lines of each quantity, and what its looks can tell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from markupsafe import Markup
-
-from semfocus.report.curve_figure import along_figure, curve_figure
-from semfocus.report.layer_figure import slots_of
-from semfocus.report.palette import Ink
-from semfocus.report.probed import Probed, ProbedRun, Row
-from semfocus.report.questions import title_of
-from semfocus.report.sampling import Sampled, Values, with_quartiles
+from semfocus.probes.names import title_of
+from semfocus.report.figures.lines import Line
+from semfocus.report.probed import Probed, ProbedRun, Row, slot_text, slots_of
+from semfocus.report.sampling import Sampled, Values, epoch_grid, sample, with_quartiles
 
 #: the mean of these is the same in every model: what is drawn is the quantile that tells
 _AT = {"received_mass": "95"}
@@ -21,28 +17,42 @@ _FEW = 4
 _TIMES_CHANCE = 2.0
 
 
-def along_panels(
-    probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str, Ink], target: float
-) -> list[Markup]:
-    """Accuracy, and beside it every quantity that was measured along training."""
+def along_lines(probed: Probed, labels: Sequence[str], part: str, target: float) -> list[Line]:
+    """Accuracy, and beside it every quantity that was measured along training; `moment` is when a run learned."""
     there = {label: run for label, run in zip(labels, probed.runs, strict=True) if run.along}
-    names = list(dict.fromkeys(row["quantity"] for run in there.values() for row in run.along))
-    records = {label: [run.record] for label, run in there.items()}
-    times = {label: reached for label, run in there.items() if (reached := _reached(run, target)) is not None}
-    titles = (("Training accuracy", "train_accuracy"), ("Held-out accuracy", "held_out_accuracy"))
-    figures = [curve_figure(title, records, column, inks, target, times) for title, column in titles if there]
-    for name in names:
-        arms: dict[str, tuple[list[int], Sampled]] = {}
-        nulls: dict[str, Values] = {}
+    found = []
+    for title, column in (
+        ("Training accuracy", "train_accuracy"),
+        ("Held-out accuracy", "held_out_accuracy"),
+    ):
+        grid = epoch_grid([run.record for run in there.values()])
+        for label, run in there.items():
+            sampled = sample([run.record], column, grid)
+            found.append(Line(label, sampled, grid, _common(title, True), moment=_reached(run, target)))
+    for name in dict.fromkeys(row["quantity"] for run in there.values() for row in run.along):
+        unit = probed.quantities[name].unit if name in probed.quantities else ""
+        title = title_of(name) + (f" ({unit})" if unit else "")
         for label, run in there.items():
             own = [row for row in run.along if (row["quantity"], row["data"]) == (name, part)]
             if own:
-                arms[label] = _over_epochs(own, _AT.get(name, "mean"))
-                nulls |= {label: null} if name not in _AT and any(null := _nulls(own)) else {}
-        unit = probed.quantities[name].unit if name in probed.quantities else ""
-        title = title_of(name) + (f" ({unit})" if unit else "")
-        figures.append(along_figure(title, arms, inks, nulls=nulls, moments=times) if arms else None)
-    return [figure for figure in figures if figure is not None]
+                epochs, sampled = _over_epochs(own, _AT.get(name, "mean"))
+                nulls = _nulls(own) if name not in _AT else None
+                moment = _reached(run, target)
+                found.append(
+                    Line(
+                        label,
+                        sampled,
+                        epochs,
+                        _common(title, False),
+                        nulls if any(nulls or ()) else None,
+                        moment,
+                    )
+                )
+    return found
+
+
+def _common(title: str, is_share: bool) -> dict[str, object]:
+    return {"task": "", "panel": title, "is_share": is_share}
 
 
 def along_sentences(probed: Probed, labels: Sequence[str], part: str, target: float) -> list[str]:
@@ -60,7 +70,7 @@ def _over_epochs(rows: Sequence[Row], at: str) -> tuple[list[int], Sampled]:
     by_epoch = {epoch: slots_of([row for row in rows if row["epoch"] == epoch]) for epoch in epochs}
     slots = dict.fromkeys(slot for found in by_epoch.values() for slot in found)
     lines: list[tuple[object, Values]] = [
-        (str(slot), [_value(by_epoch[epoch].get(slot), at) for epoch in epochs]) for slot in slots
+        (slot_text(slot, 2), [_value(by_epoch[epoch].get(slot), at) for epoch in epochs]) for slot in slots
     ]
     found = with_quartiles(lines)
     if len(lines) >= _FEW:

@@ -5,20 +5,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from semfocus.analysis.findings import finding_on
+from semfocus.analysis.wording import setting_of
 from semfocus.durable import write_durably
-from semfocus.report.around import LANDSCAPES
-from semfocus.report.lengths import KEY as EVALUATIONS
-from semfocus.report.probed import KEY as PROBES
-from semfocus.report.twins import KEY as TWINS
-from semfocus.studies.arms import arm_of
-from semfocus.studies.mechanism_tests.looked import ALONG
-from semfocus.studies.mechanism_tests.looked import KEY as INSIDE
-from semfocus.studies.setting import flat
+from semfocus.runs.arms import arm_of, flat
+from semfocus.runs.record import Record
 
 if TYPE_CHECKING:
     import polars
+
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
@@ -28,12 +27,7 @@ _ELSEWHERE = (
     "run",
     "state",
     "reason",
-    EVALUATIONS,
-    PROBES,
-    TWINS,
-    INSIDE,
-    ALONG,
-    LANDSCAPES,
+    "probes",
 )
 
 
@@ -41,7 +35,7 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
     """Write `runs`, `curves`, `lengths`, `probes` and `twins` into the folder; return their paths."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
-    known = list(records)
+    known = [Record.of(each) for each in records]
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     tables = {
@@ -60,6 +54,38 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
         write_durably(path, content.getvalue())
         paths.append(path)
     return paths
+
+
+def summary_table(summaries: "Sequence[TaskSummary]") -> "polars.DataFrame":
+    """One row per comparison and arm: how many runs got there, when, and the speedup over the baseline."""
+    import polars
+
+    texts, counts = ("task", "setting", "arm", "group", "verdict"), ("seeds", "reached")
+    numbers = ("epochs", "ratio", "low", "high", "p", "last_held_out")
+    kinds = dict.fromkeys(texts, polars.String) | dict.fromkeys(counts, polars.Int64)
+    schema: Any = kinds | dict.fromkeys(numbers, polars.Float64)
+    rows = [_summary_row(summary, arm) for summary in summaries for arm in summary.arms]
+    order = ("task", "setting", "arm", "group", *counts, "epochs", "ratio", "low", "high", "p", "verdict")
+    return polars.DataFrame(rows, schema=schema).select(*order, "last_held_out")
+
+
+def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
+    finding = finding_on(summary, arm)
+    return {
+        "task": summary.comparison.title,
+        "setting": setting_of(summary.comparison),
+        "arm": arm.label,
+        "group": arm.group,
+        "seeds": arm.total,
+        "reached": arm.reached,
+        "epochs": arm.epochs_to_target.value,
+        "ratio": finding.ratio if finding else None,
+        "low": finding.low if finding else None,
+        "high": finding.high if finding else None,
+        "p": finding.p if finding else None,
+        "verdict": finding.verdict if finding else None,
+        "last_held_out": median(arm.last_held_out) if arm.last_held_out else None,
+    }
 
 
 def _harmless(frame: "polars.DataFrame") -> "polars.DataFrame":
@@ -87,17 +113,17 @@ def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     return _frame(rows, (*_NAMES, "epoch"))
 
 
-def lengths_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+def lengths_table(records: Sequence[Record]) -> "polars.DataFrame":
     """One row a length at which a trained run was evaluated; empty unless a study did so."""
-    rows = [{**_named(record), **row} for record in records for row in record.get(EVALUATIONS) or []]
+    rows = [{**_named(record), **row} for record in records for row in record.measured("lengths")]
     return _frame(rows, (*_NAMES, "length", "num", "epoch", "loss", "accuracy"))
 
 
-def probes_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
     """One row a quantity, layer, head and epoch, along training (`along`) or by `semfocus probe`; quantiles as columns."""
     rows = []
     for record in records:
-        for row in record.get(PROBES) or []:
+        for row in (*(record.get("probes") or ()), *record.measured("inside")):
             plain = {key: value for key, value in row.items() if key not in ("quantiles", "quantities")}
             quantiles = {f"q{percent}": value for percent, value in row["quantiles"].items()}
             along = not str(row.get("quantities", "along")).startswith("all")
@@ -106,12 +132,12 @@ def probes_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     return _frame(rows, (*_NAMES, *first, "num", "mean", "null"))
 
 
-def twins_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
+def twins_table(records: Sequence[Record]) -> "polars.DataFrame":
     """One row an epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
     rows = [
         {**_named(record), "replaced": each["replaced"], **flat(row)}
         for record in records
-        for each in record.get(TWINS) or []
+        for each in record.measured("twins")
         for row in each["rows"]
     ]
     return _frame(rows, (*_NAMES, "replaced", "epoch", "distance", "relative_distance"))

@@ -6,23 +6,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semfocus.counts import count_of
+from semfocus.analysis.claims import counted, judge_all
+from semfocus.analysis.overview import arm_groups, headline, how_judged, primary, scores
+from semfocus.analysis.wording import TITLE, runs_text, setting_of
 from semfocus.durable import write_text
-from semfocus.report.claims import counted, judge_all
-from semfocus.report.lengths import length_table
-from semfocus.report.overview import arm_groups, headline, how_judged, primary, scores
+from semfocus.measurements.lengths import length_table
+from semfocus.measurements.twins import twin_table
 from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns, study_commands
 from semfocus.report.tables import TaskTable, detail_table, task_table
-from semfocus.report.texts import shortened, visible
-from semfocus.report.twins import twin_table
 from semfocus.report.why import Why, why_sections
-from semfocus.report.wording import TITLE, runs_text, setting_of
-from semfocus.runs.task_title import task_title, tasks_of
+from semfocus.runs.arms import task_title, tasks_of
+from semfocus.runs.record import Record
+from semfocus.words import count_of, shortened, visible
 
 if TYPE_CHECKING:
+    from semfocus.analysis.contrasts import TaskSummary
     from semfocus.runs.plan import Plan
-    from semfocus.studies.analysis import TaskSummary
 
 
 def write_markdown(
@@ -45,9 +45,9 @@ def report_text(
     apart_from: Collection[str] = (),
 ) -> str:
     """The whole report as text."""
-    from semfocus.studies.planned import analyse_planned
+    from semfocus.analysis.contrasts import analyse_planned
 
-    known = [dict(record) for record in records]
+    known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]

@@ -55,8 +55,13 @@ def inks(groups: Mapping[str, str]) -> dict[str, Ink]:
 def stylesheet(chosen: Iterable[Ink]) -> str:
     """CSS classes that carry the inks, for both backgrounds."""
     inked = list(chosen)
-    light = "".join(f".{ink.css_class}{{--ink:{ink.light};--dash:{ink.dash or 'none'}}}" for ink in inked)
-    dark = "".join(f".{ink.css_class}{{--ink:{ink.dark}}}" for ink in inked)
-    nested = dark.replace(".arm", ":root:not([data-theme=light]) .arm")
-    forced = dark.replace(".arm", ":root[data-theme=dark] .arm")
-    return f"{light}@media screen and (prefers-color-scheme:dark){{{nested}}}@media screen{{{forced}}}"
+    classes = "".join(
+        f".{ink.css_class}{{--ink:var(--{ink.css_class});--dash:{ink.dash or 'none'}}}" for ink in inked
+    )
+    light, dark = (
+        "".join(f"--{ink.css_class}:{getattr(ink, theme)};" for ink in inked) for theme in ("light", "dark")
+    )
+    return (
+        f":root{{{light}}}{classes}@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
+        f"@media screen{{:root[data-theme=dark]{{{dark}}}}}"
+    )

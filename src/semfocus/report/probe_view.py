@@ -1,15 +1,12 @@
-"""What the page of probes needs of its runs, with its figures drawn."""
+"""What the page of probes needs of its runs, with its figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from semfocus.report.layer_figure import layer_figure
-from semfocus.report.map_figure import map_figure
+from semfocus.probes.names import QUESTIONS, Quantity, question_of
+from semfocus.report.figures import FIGURES, Picture
 from semfocus.report.palette import Ink
-from semfocus.report.probed import Probed, ProbedRun, Quantity, Row
-from semfocus.report.questions import QUESTIONS, question_of
+from semfocus.report.probed import Probed, ProbedRun, Row, as_if
 
 PART_NAMES = {"train": "training data", "held_out": "held-out data"}
 
@@ -20,7 +17,7 @@ class Answer:
 
     asks: str
     unit: str
-    figure: Markup
+    figure: Picture
     reading: str
     #: whether the question is one of the catalogue, not made up of the quantity's name
     is_known: bool
@@ -28,7 +25,7 @@ class Answer:
 
 def series_groups(labels: Mapping[str, str], runs: Sequence[ProbedRun]) -> dict[str, str]:
     """Every run, and after it every other pattern on its scores, with the group that decides its hue."""
-    from semfocus.studies.arms import arm_of
+    from semfocus.runs.arms import arm_of
 
     found = {}
     for (label, group), run in zip(labels.items(), runs, strict=True):
@@ -36,11 +33,6 @@ def series_groups(labels: Mapping[str, str], runs: Sequence[ProbedRun]) -> dict[
         for pattern in _counterfactuals(run):
             found[as_if(label, pattern)] = arm_of({"pattern": pattern}).group
     return found
-
-
-def as_if(label: str, pattern: str) -> str:
-    """`full as top_k(5)`: the scores of the one, the selection of the other."""
-    return f"{label} as {pattern}"
 
 
 def _counterfactuals(run: ProbedRun) -> list[str]:
@@ -62,26 +54,25 @@ def answers(probed: Probed, labels: Sequence[str], part: str, inks: Mapping[str,
             for row in own:
                 key = as_if(label, row["pattern"]) if row["counterfactual"] else label
                 series.setdefault(key, []).append(row)
-        quantity = probed.quantities.get(name) or Quantity(name, "")
+        quantity = probed.quantities.get(name) or Quantity(name, "", "query", "")
         question = question_of(name, quantity.meaning)
-        figure = layer_figure(question.asks, series, inks)
-        if figure is not None:
+        figure = FIGURES["layers"].of(series, inks=inks)
+        if len(figure.frame):
             found.append(Answer(question.asks, quantity.unit, figure, question.reading, name in QUESTIONS))
     return found
 
 
-def map_rows(probed: Probed, labels: Sequence[str], inks: Mapping[str, Ink]) -> list[list[Markup]]:
+def map_rows(probed: Probed, labels: Sequence[str], inks: Mapping[str, Ink]) -> list[list[Picture]]:
     """Maps of one layer and head beside each other, one for each run; of a single run all in one row."""
     there = [(label, run.maps) for label, run in zip(labels, probed.runs, strict=True) if run.maps]
     places = sorted({(each["layer"], each["head"]) for _, maps in there for each in maps["maps"]})
-    rows = []
-    for place in places:
-        row = []
-        for label, maps in there:
-            for each in maps["maps"]:
-                if (each["layer"], each["head"]) == place:
-                    head = f", head {each['head'] + 1}" if maps["num_heads"] > 1 else ""
-                    title = f"layer {each['layer'] + 1}{head}: {label}"
-                    row.append(map_figure(title, each, maps, inks[label].css_class))
-        rows.append(row)
+    rows = [
+        [
+            FIGURES["attention-map"].of(label, each, maps, inks=inks)
+            for label, maps in there
+            for each in maps["maps"]
+            if (each["layer"], each["head"]) == place
+        ]
+        for place in places
+    ]
     return [[figure for row in rows for figure in row]] if len(there) == 1 else rows

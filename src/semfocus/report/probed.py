@@ -1,25 +1,24 @@
 """Runs with what was measured inside them, as plain values that a page or a table is made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from semfocus.probes.names import Quantity
 from semfocus.report.sampling import Record
-from semfocus.runs.task_title import task_title, tasks_of
-from semfocus.studies.arms import arm_of
+from semfocus.runs.arms import arm_of, task_title, tasks_of
 
 if TYPE_CHECKING:
-    from semfocus.runs import Store
-
-#: of a record: rows noted along training, and those that `with_kept_probes` adds
-KEY = "probes"
+    pass
 
 Row = Mapping[str, Any]
+#: layer and head; None where a quantity has no such thing
+Slot = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)
 class ProbedRun:
-    """A run at one epoch: `rows` at that epoch, `along` over epochs, `maps` of one sequence (studies/attention_maps.py).
+    """A run at one epoch: `rows` at that epoch, `along` over epochs, `maps` of one sequence (measurements/maps.py).
 
     A model that somebody else trained has a record with little in it, and no epoch.
     """
@@ -38,38 +37,12 @@ class ProbedRun:
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """What a quantity is called and means; of semfocus.probes.QUANTITIES, which needs torch to be imported."""
-
-    name: str
-    meaning: str
-    unit: str = ""
-    per: str = ""
-
-
-@dataclass(frozen=True)
 class Probed:
     """All runs of a page, the quantities that occur, and the command that makes it."""
 
     runs: Sequence[ProbedRun]
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     command: str = ""
-
-
-def with_kept_probes(store: "Store", records: Iterable[Record]) -> list[dict[str, Any]]:
-    """The records, each also with the rows that `semfocus probe` kept, if they can be read."""
-    from semfocus.runs.directory import DamagedRun
-
-    directories = {directory.name: directory for directory in store.directories()}
-    found = []
-    for record in records:
-        directory = directories.get(str(record.get("run")))
-        try:
-            later = directory.probes() if directory is not None else []
-        except (DamagedRun, OSError):
-            later = []
-        found.append({**record, KEY: [*(record.get(KEY) or []), *later]})
-    return found
 
 
 def run_labels(runs: Sequence[ProbedRun]) -> dict[str, str]:
@@ -90,3 +63,28 @@ def run_labels(runs: Sequence[ProbedRun]) -> dict[str, str]:
             names = [f"{name}, {each}" for name, each in zip(names, more, strict=True)]
     names = [name if names.count(name) == 1 else f"{name} ({place + 1})" for place, name in enumerate(names)]
     return {name: arm_of(spec).group for name, spec in zip(names, specs, strict=True)}
+
+
+def slots_of(rows: Sequence[Row]) -> dict[Slot, Row]:
+    """Rows by layer and head. What is said of all layers together stands alone only where nothing else is said."""
+    found = {(row.get("layer"), row.get("head")): row for row in rows}
+    layered = {slot: row for slot, row in found.items() if slot[0] is not None}
+    return dict(
+        sorted(
+            (layered or found).items(),
+            key=lambda item: tuple(-1 if each is None else each for each in item[0]),
+        )
+    )
+
+
+def slot_text(slot: Slot, num_heads: int) -> str:
+    """Layers and heads count from 1: `3`, or `3.2` with several heads."""
+    layer, head = slot
+    if layer is None:
+        return "all"
+    return str(layer + 1) if head is None or num_heads == 1 else f"{layer + 1}.{head + 1}"
+
+
+def as_if(label: str, pattern: str) -> str:
+    """`full as top_k(5)`: the scores of the one, the selection of the other."""
+    return f"{label} as {pattern}"

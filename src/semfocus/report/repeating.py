@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from semfocus.runs.arms import flat, unlike_the_paper
 from semfocus.runs.paper_settings import PAPER_SEEDS
-from semfocus.studies.setting import flat, unlike_the_paper
 
 if TYPE_CHECKING:
     from semfocus.runs.plan import Plan

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.counts import with_span
-from semfocus.report.wording import UNKNOWN, values_text
-from semfocus.studies.goals import perplexities
-from semfocus.studies.tables import seen_text, speedup_text, summary_rows
-from semfocus.studies.times import longest_look
-from semfocus.studies.wording import number, p_value
+from semfocus.analysis.summaries import longest_look, perplexities
+from semfocus.analysis.tables import seen_text, speedup_text, summary_rows
+from semfocus.analysis.wording import UNKNOWN, values_text
+from semfocus.words import number, p_value, with_span
 
 if TYPE_CHECKING:
-    from semfocus.studies.analysis import ArmSummary, TaskSummary
-    from semfocus.studies.statistics import Speedup, Time
+    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
+    from semfocus.analysis.statistics import Speedup, Time
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.report.palette import Ink
-from semfocus.report.why.block import Block, Why
+from semfocus.report.why.block import Why, WhyBlock
 
 if TYPE_CHECKING:
-    from semfocus.studies.analysis import TaskSummary
+    from semfocus.analysis.contrasts import TaskSummary
 
-__all__ = ["Block", "Why", "why_sections"]
+__all__ = ["Why", "WhyBlock", "why_sections"]
 
 
 def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) -> list[Why]:
     """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
-    from semfocus.report.claims.sizes import by_size
-    from semfocus.report.not_tested import not_tested_text
+    from semfocus.analysis.claims.claim import by_size
+    from semfocus.analysis.why.measured_runs import looked, not_tested_text
     from semfocus.report.why import breaking, dispersion, masks, ratio, sweep, yardstick
-    from semfocus.studies.mechanism_tests.looked import looked
 
     found = []
     for size, own in by_size(summaries):

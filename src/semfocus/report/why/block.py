@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
-
-from semfocus.counts import count_of
+from semfocus.analysis.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
+from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.report.figures import Picture
 from semfocus.report.palette import Ink
-from semfocus.studies.mechanism_tests.looked import LookedTask
-from semfocus.studies.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
+from semfocus.words import count_of
 
 #: where there is no number
 MISSING = "\N{EN DASH}"
@@ -26,13 +25,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Block:
+class WhyBlock:
     """The question above, the figures, what they say and do not say below; `name` names a file of its figures."""
 
     name: str
     question: str
     how: str
-    figures: list[Markup]
+    figures: list[Picture]
     says: list[str]
     says_not: str
     tables: list[Table] = field(default_factory=list)
@@ -46,7 +45,7 @@ class Why:
     size: str
     num_runs: int
     tasks: list[str]
-    blocks: list[Block]
+    blocks: list[WhyBlock]
     #: which comparisons of these tasks are not tested, as a sentence
     not_tested: str = ""
 

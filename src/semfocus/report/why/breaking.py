@@ -2,11 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from semfocus.counts import count_of, span
-from semfocus.report.palette import Ink
-from semfocus.report.why.block import MISSING, Block, Table, shown
-from semfocus.report.why.worst_case_figure import worst_case_figure
-from semfocus.studies.mechanism_tests.break_conditions import (
+from semfocus.analysis.why.break_conditions import (
     CLEARLY_BELOW,
     MARGIN,
     NOT_BELOW,
@@ -14,19 +10,22 @@ from semfocus.studies.mechanism_tests.break_conditions import (
     BreakCondition,
     break_conditions,
 )
-from semfocus.studies.mechanism_tests.looked import LookedTask, middle
-from semfocus.studies.mechanism_tests.worst_case import WorstCase, worst_cases
+from semfocus.analysis.why.measured_runs import LookedTask, middle
+from semfocus.analysis.why.worst_case import WorstCase, worst_cases
+from semfocus.report.figures import FIGURES
+from semfocus.report.palette import Ink
+from semfocus.report.why.block import MISSING, Table, WhyBlock, shown
+from semfocus.words import count_of, span
 
 _WHEN = {"start": "untrained", "end": "after training"}
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if nothing can be said about any condition, nor about the worst case."""
     conditions = [each for each in break_conditions(tasks) if each.tasks]
     cases = [*worst_cases(tasks, "start"), *worst_cases(tasks, "end")]
     if not conditions and not cases:
         return None
-    figure = worst_case_figure("Largest dispersion of full attention, share of its worst case", cases)
     tables = []
     if conditions:
         names = [each.name for each in conditions]
@@ -41,13 +40,13 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
                 [_case(each) for each in cases],
             )
         )
-    return Block(
+    return WhyBlock(
         "break-conditions",
         "Are the conditions met under which the paper's mechanisms should break?",
         "Each of the three mechanisms has one; met means that here the mechanism should not work. The rules stand below the verdicts. "
         "The figure shows how much of its a-priori worst case 2 Γ Ξ² (Γ: norm of the score weights, Ξ: largest token norm, both with the bias as one more feature) "
         "the largest dispersion of full attention uses: the published left-hand sides assume all of it.",
-        [figure] if figure is not None else [],
+        [FIGURES["worst-case"].of(cases)] if cases else [],
         [*map(_sentence, conditions), *_shares(cases)],
         f"Where to draw a line ({CLEARLY_BELOW} and {NOT_BELOW}, {MARGIN:.0%}, {STAYS:.0%}) is our choice, written down before these numbers. A condition that is not met does not show that the mechanism is at work: "
         "the dispersion of noise is clearly smaller under top-k as well, so the first condition cannot tell a model from scores that know nothing.",

@@ -4,11 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from semfocus.counts import count_of, span
-from semfocus.report.palette import Ink
-from semfocus.report.why.block import MISSING, Block, Table, shown
-from semfocus.report.why.bounds_figure import bounds_figure
-from semfocus.studies.mechanism_tests.dispersion_table import (
+from semfocus.analysis.why.dispersion_table import (
     OWN,
     PUBLISHED,
     SAME_SCORES,
@@ -17,8 +13,12 @@ from semfocus.studies.mechanism_tests.dispersion_table import (
     kept_of,
     num_passing,
 )
-from semfocus.studies.mechanism_tests.looked import LookedTask
-from semfocus.studies.mechanism_tests.noise import left_over, less_than_of_noise
+from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.ratio import left_over, less_than_of_noise
+from semfocus.report.figures import FIGURES
+from semfocus.report.palette import Ink
+from semfocus.report.why.block import MISSING, Table, WhyBlock, shown
+from semfocus.words import count_of, span
 
 COLUMNS = [
     *("task", "source", "%", "δ full", "δ top-k", "Δ", "key load"),
@@ -32,7 +32,7 @@ _LAYERS = (
 )
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no task has both sides."""
     rows = dispersion_table(tasks, "end")
     measured = [row for row in rows if row.source != PUBLISHED and row.columns]
@@ -42,14 +42,13 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
     tables = [Table("The table: after training", COLUMNS, _cells(rows))]
     if untrained:
         tables.append(Table("The same for untrained models", COLUMNS, _cells(untrained)))
-    figure = bounds_figure("Left-hand side of the published condition in W", rows)
-    return Block(
+    return WhyBlock(
         "dispersion",
         "Does top-k attention see less dispersed scores, and is its bound on the Lipschitz constant the smaller one?",
         "Dispersion δ (highest minus lowest score that the softmax sees), separation Δ (lowest kept minus highest masked score) and key load, on held-out data, "
         "at four quantiles (of the separation the opposite ones). Left of 1 the published bound of top-k is below that of full attention. Own models: two trained "
         "models, as in the paper. Same scores: top-k put on the scores of the full model, so that nothing but the choice of keys differs. Over seeds: medians; at 100 % the extremes, which alone are suprema.",
-        [figure] if figure is not None else [],
+        [FIGURES["dispersion"].of(rows)],
         [line for source in (OWN, SAME_SCORES) if (line := _line(source, measured))]
         + _ratios(tasks, measured),
         "These compare upper bounds with each other, not functions: with exact constants the advantage in W is impossible whenever the separation is below 2. "

@@ -2,42 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
-from semfocus.counts import count_of, span
+from semfocus.analysis.tables import speedup_text
+from semfocus.analysis.why.measured_runs import LookedTask, middle
+from semfocus.analysis.why.ratio import RatioTest, less_than_of_noise, ratio_tests
+from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
-from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
-from semfocus.report.why.block import Block, Table, arms_in, correlation_text, shown
-from semfocus.studies.mechanism_tests.looked import LookedTask, middle
-from semfocus.studies.mechanism_tests.noise import less_than_of_noise
-from semfocus.studies.mechanism_tests.ratio_against_speedup import RatioTest, ratio_tests
-from semfocus.studies.tables import speedup_text
+from semfocus.report.why.block import Table, WhyBlock, arms_in, correlation_text, shown
+from semfocus.words import count_of, span
 
 _WHEN = {"start": "untrained", "end": "after training"}
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no arm with a pattern was looked into beside full attention."""
     tests = ratio_tests(tasks)
     if not tests:
         return None
-    figures = []
-    for same in (False, True):
-        for when in ("start", "end"):
-            own = [test for test in tests if (test.same_scores, test.when) == (same, when)]
-            title = f"{'same scores' if same else 'own models'}, {_WHEN[when]}"
-            figure = scatter_figure(
-                title,
-                [dot for test in own for dot in _dots(test, inks)],
-                Axis("dispersion / that of full", mark=1.0),
-                Axis("speedup", logarithmic=True, mark=1.0),
-            )
-            figures += [figure] if figure is not None else []
     labels = {test.label for test in tests}
-    return Block(
+    return WhyBlock(
         "dispersion-and-speedup",
         "Does a pattern that shrinks the dispersion more learn faster?",
         "One dot a task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
         "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target.",
-        figures,
+        [FIGURES["dispersion-and-speedup"].of(tests, inks=inks)],
         _sentences(tests),
         f"{_how_many(len(tasks))}, and tasks are not a sample of all tasks. "
         "A correlation over tasks does not say that dispersion is the cause. An order that censoring leaves open counts neither way.",
@@ -70,22 +57,6 @@ def _how_many(num_tasks: int) -> str:
     if num_tasks == 1:
         return "There is 1 task, and a relation over tasks takes several"
     return f"There are {num_tasks} tasks, so even a strong relation has a wide interval"
-
-
-def _dots(test: RatioTest, inks: Mapping[str, Ink]) -> list[Dot]:
-    ink = inks[test.label]
-    return [
-        Dot(
-            point.ratio,
-            point.speedup.ratio,
-            ink.css_class,
-            ink.number,
-            f"{test.label}, {point.task}: dispersion x {point.ratio:.2f}, {speedup_text(point.speedup)}",
-            1 if point.speedup.at_least else -1 if point.speedup.at_most else 0,
-        )
-        for point in test.points
-        if point.speedup.ratio is not None
-    ]
 
 
 def _sentences(tests: Sequence[RatioTest]) -> list[str]:

@@ -1,15 +1,16 @@
 """Expressivity against stability: what changes from few kept keys to all of them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from semfocus.analysis.tables import speedup_text
+from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.sweep import Step, Sweep, sweeps_over_k
+from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
-from semfocus.report.why.block import Block, Table, shown
-from semfocus.report.why.sweep_figure import Place, sweep_figure
-from semfocus.studies.mechanism_tests.looked import LookedTask
-from semfocus.studies.mechanism_tests.sweep import Step, Sweep, sweeps_over_k
-from semfocus.studies.tables import speedup_text
+from semfocus.report.why.block import Table, WhyBlock, shown
 
 
 @dataclass(frozen=True)
@@ -32,38 +33,32 @@ _PANELS = (
 _COLUMNS = ["task", "k", "speedup", "training", "held-out", "dispersion", "separation", "stay kept"]
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no task was run at three sizes or more."""
     sweeps = sweeps_over_k(tasks)
     if not sweeps:
         return None
-    figures = []
-    for panel in _PANELS:
-        lines = {each.task: _places(each, panel) for each in sweeps}
-        figure = sweep_figure(panel.title, lines, panel.logarithmic)
-        figures += [figure] if figure is not None else []
-    return Block(
+    return WhyBlock(
         "kept-keys",
         "How few keys are enough: does what small k wins in stability cost expressivity?",
         "One line a task, from few kept keys to all of them; medians over seeds, after training. Small k should lower the dispersion and may lack expressivity; k near the length is full attention. "
         "In marked_majority(m) the label needs m tokens, so k can be held against m. A triangle: a speedup known only to be at least, or at most, so large.",
-        figures,
+        [FIGURES["kept-keys"].of(_rows(sweeps))],
         [_sentence(each) for each in sweeps],
         "Dispersion and separation of different k are of different trained models. Where full attention never reaches its target the speedup is only a bound, and where neither does there is none.",
         [Table("Every size", _COLUMNS, [_cells(each.task, step) for each in sweeps for step in each.steps])],
     )
 
 
-def _places(sweep: Sweep, panel: _Panel) -> list[Place]:
-    return [
-        Place(step.k, number, _beyond(step) if panel.is_speedup else 0)
-        for step in sweep.steps
-        if (number := panel.value(step)) is not None
-    ]
-
-
-def _beyond(step: Step) -> int:
-    return 1 if step.speedup.at_least else -1 if step.speedup.at_most else 0
+def _rows(sweeps: Sequence[Sweep]) -> Iterable[dict[str, Any]]:
+    for panel in _PANELS:
+        for each in sweeps:
+            for step in each.steps:
+                bound = "at least" if step.speedup.at_least else "at most" if step.speedup.at_most else None
+                yield {
+                    **{"panel": panel.title, "task": each.task, "k": step.k, "value": panel.value(step)},
+                    **{"bound": bound if panel.is_speedup else None, "log": panel.logarithmic},
+                }
 
 
 def _sentence(sweep: Sweep) -> str:

@@ -1,18 +1,14 @@
 """Sparsity or sharpness: which quantity of the untrained model orders the arms?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from markupsafe import Markup
-
-from semfocus.report.curve_figure import along_figure
+from semfocus.analysis.why.measured_runs import LookedTask, middle, number_of
+from semfocus.analysis.why.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from semfocus.report.figures import FIGURES
+from semfocus.report.figures.lines import Line
 from semfocus.report.palette import Ink
 from semfocus.report.sampling import Sampled, with_quartiles
-from semfocus.report.scatter_figure import Axis, Dot, scatter_figure
-from semfocus.report.texts import shortened
-from semfocus.report.why.block import TIMES_LABEL, Block, Table, arms_in, correlation_text, shown
-from semfocus.report.why.correlation_figure import correlation_figure
-from semfocus.studies.mechanism_tests.looked import LookedTask, middle, number_of
-from semfocus.studies.mechanism_tests.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from semfocus.report.why.block import TIMES_LABEL, Table, WhyBlock, arms_in, correlation_text, shown
 
 #: more arms than one are needed to order them
 _FEWEST_ARMS = 3
@@ -28,16 +24,15 @@ _SHORT = {
 }
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
+def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None with fewer than three arms."""
     legend = arms_in(tasks, inks)
     found = yardsticks(tasks)
     if len(legend) < _FEWEST_ARMS or not found:
         return None
-    figures = [correlation_figure("Rank correlation with epochs to target", found)]
-    figures += [figure for each in found if (figure := _scatter(each, inks)) is not None]
-    figures += _along(tasks, inks)
-    return Block(
+    figures = [FIGURES["correlations"].of(found), FIGURES["sparsity-or-sharpness"].of(found, inks=inks)]
+    figures.append(FIGURES["along"].of(_along(tasks), inks=inks))
+    return WhyBlock(
         "sparsity-or-sharpness",
         "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
         "One dot a run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
@@ -60,23 +55,6 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> Block | None:
             ),
         ],
         legend,
-    )
-
-
-def _scatter(each: Yardstick, inks: Mapping[str, Ink]) -> Markup | None:
-    dots = [
-        Dot(
-            value,
-            max(run.time.value, 1.0),
-            inks[run.label].css_class,
-            inks[run.label].number,
-            f"{run.label}, {run.task}, seed {run.seed}: {value:.3g}, epoch {'' if run.time.reached else '> '}{run.time.value:g}",
-            0 if run.time.reached else 1,
-        )
-        for run, value in each.points
-    ]
-    return scatter_figure(
-        each.words, dots, Axis("at epoch 0", logarithmic=True), Axis("epochs", logarithmic=True)
     )
 
 
@@ -124,23 +102,21 @@ def _cells(tasks: Sequence[LookedTask]) -> list[list[str]]:
     return rows
 
 
-def _along(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[Markup]:
+def _along(tasks: Sequence[LookedTask]) -> Iterable[Line]:
     """Of the tasks with the most runs that were measured along training."""
     there = [(sum(bool(run.along) for run in task.runs), task) for task in tasks]
     chosen = [task for num, task in sorted(there, key=lambda each: -each[0]) if num][:_MOST_ALONG]
-    figures = []
     for task in chosen:
         for quantity in YARDSTICKS:
-            arms = {
-                label: line for label in task.labels if (line := _line(task, label, quantity)) is not None
-            }
-            figure = (
-                along_figure(f"{shortened(task.task, 22)}: {_SHORT[quantity]}", arms, inks, "seeds")
-                if arms
-                else None
-            )
-            figures += [figure] if figure is not None else []
-    return figures
+            for label in task.labels:
+                line = _line(task, label, quantity)
+                if line is not None:
+                    yield Line(
+                        label,
+                        line[1],
+                        line[0],
+                        {"task": task.task, "panel": _SHORT[quantity], "is_share": False},
+                    )
 
 
 def _line(task: LookedTask, label: str, quantity: str) -> tuple[list[int], Sampled] | None:

@@ -1,0 +1,292 @@
+"""Figures of single mechanism tests: published conditions, rank correlations, kept keys, worst cases, quantities along training."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from semfocus.report.figures.axis import Axis, logarithmic, round_ticks, value_axis, zoomed
+from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.learning import from_round_share
+from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
+from semfocus.report.palette import Ink
+from semfocus.words import count_of
+
+if TYPE_CHECKING:
+    from semfocus.analysis.why.dispersion_table import TableRow
+    from semfocus.analysis.why.worst_case import WorstCase
+    from semfocus.analysis.why.yardsticks import Yardstick
+
+#: colours for lines that are no arms, on light and on dark paper
+HUES = ("#1f77c4", "#d9620f", "#0f9873", "#b04fa0", "#a98600", "#7a6ad8", "#c9416b", "#7b8794")
+#: what is farther out stands at the edge, as an arrow
+_LOWEST, _HIGHEST = 0.2, 50.0
+_LABEL: dict[str, Any] = {
+    "labelLimit": 190,
+    "title": None,
+    "domain": False,
+    "labelFontSize": 12,
+    "grid": True,
+}
+
+
+def condition_frame(rows: Iterable["TableRow"]) -> pl.DataFrame:
+    """A row for each task, source and quantile: the left-hand side of the published condition in W."""
+    found = [
+        {
+            **{"task": row.task, "source": row.source, "quantile": column["quantile"]},
+            **{"value": value, "beyond": not math.isfinite(value) or value > _HIGHEST},
+        }
+        for row in rows
+        for column in row.columns
+        if (value := column["published"]["lhs_w"]) is not None and value > 0
+    ]
+    for each in found:
+        each["shown"] = min(max(each["value"], _LOWEST), _HIGHEST)
+    kinds: dict[str, type] = {
+        "task": str,
+        "source": str,
+        "quantile": float,
+        "value": float,
+        "shown": float,
+        "beyond": bool,
+    }
+    return tidy(found, kinds)
+
+
+def _condition_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    tasks, sources = (frame[name].unique(maintain_order=True).to_list() for name in ("task", "source"))
+    low, high = min([0.5, *frame["shown"]]) / 1.2, max([2.0, *frame["shown"]]) * 1.2
+
+    def draw(data: Any, look: Look, index: int) -> Any:
+        scale = alt.Scale(type="log", domain=[low, high], nice=False)
+        ticks = alt.Axis(
+            values=round_ticks(low, high, 9),
+            labelExpr="format(datum.value, '~g')",
+            grid=True,
+            title="left-hand side of the published condition in W (left of 1: top-k's bound is the smaller)",
+        )
+        x = alt.X("shown:Q", scale=scale, axis=ticks)
+        y = alt.Y("task:N", sort=tasks, axis=alt.Axis(**_LABEL))
+        offset = alt.YOffset("source:N", sort=sources, scale=alt.Scale(paddingOuter=0.3))
+        paints = [look.paint("good"), "#7a6ad8", look.paint("bad")][: len(sources)]
+        legend = alt.Legend(title=None, orient="top", labelLimit=260)
+        colour = alt.Color(
+            "source:N", sort=sources, scale=alt.Scale(domain=sources, range=paints), legend=legend
+        )
+        base = alt.Chart(data).encode(y, offset, colour)
+        said = [
+            "task:N",
+            "source:N",
+            alt.Tooltip("quantile:Q", title="quantile, %"),
+            alt.Tooltip("value:Q", format=".3~g"),
+        ]
+        size = alt.Size(
+            "quantile:O",
+            scale=alt.Scale(range=[16, 90]),
+            legend=alt.Legend(title="quantile, %", orient="top"),
+        )
+        one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=look.paint("text"), strokeWidth=1.2)
+        return alt.layer(
+            one.encode(alt.X("one:Q", scale=scale, axis=ticks)),
+            base.mark_line(strokeWidth=1.4, opacity=0.7).encode(x, detail=["source:N", "task:N"]),
+            base.transform_filter("!datum.beyond")
+            .mark_circle(opacity=0.85)
+            .encode(x, size=size, tooltip=said),
+            base.transform_filter("datum.beyond")
+            .mark_point(shape="triangle-right", filled=True, size=60, opacity=1)
+            .encode(x, tooltip=said),
+        )
+
+    return [Panel("", frame, draw, height=16 * len(tasks) * len(sources) + 10, width=640, wide=True)]
+
+
+def correlation_frame(found: Iterable["Yardstick"]) -> pl.DataFrame:
+    """A row for each quantity and set of arms: its rank correlation with the epochs to target."""
+    rows = [
+        {
+            **{"words": each.words, "arms": arms, "value": own.value, "low": own.low, "high": own.high},
+            "pairs": f"{count_of(own.num_pairs, 'pair')} of known order",
+        }
+        for each in found
+        for arms, own in (("all arms", each.correlation), ("without fixed patterns", each.choosing))
+        if own.value is not None
+    ]
+    return tidy(rows, {"words": str, "arms": str, "value": float, "low": float, "high": float, "pairs": str})
+
+
+def _correlation_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    words = frame["words"].unique(maintain_order=True).to_list()
+
+    def draw(data: Any, look: Look, index: int) -> Any:
+        scale = alt.Scale(domain=[-1, 1])
+        ticks = alt.Axis(
+            values=[-1, -0.5, 0, 0.5, 1],
+            grid=True,
+            title="← more of it · rank correlation · less of it learns first →",
+        )
+        y = alt.Y("words:N", sort=words, axis=alt.Axis(**{**_LABEL, "labelLimit": 210}))
+        legend = alt.Legend(title=None, orient="top")
+        colour = alt.Color(
+            "arms:N", scale=alt.Scale(range=[look.paint("good"), look.paint("bad")]), legend=legend
+        )
+        base = alt.Chart(data).encode(y, alt.YOffset("arms:N", scale=alt.Scale(paddingOuter=0.6)), colour)
+        said = ["words:N", "arms:N", alt.Tooltip("value:Q", format="+.2f"), "pairs:N"]
+        zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=look.paint("text"), strokeWidth=1.2)
+        return alt.layer(
+            zero.encode(alt.X("zero:Q", scale=scale, axis=ticks)),
+            base.transform_filter("datum.low !== null")
+            .mark_rule(strokeWidth=1.5)
+            .encode(alt.X("low:Q", scale=scale, axis=ticks), x2="high:Q"),
+            base.mark_circle(size=64, opacity=1).encode(
+                alt.X("value:Q", scale=scale, axis=ticks), tooltip=said
+            ),
+        )
+
+    return [
+        Panel(
+            "Rank correlation with epochs to target",
+            frame,
+            draw,
+            height=34 * len(words),
+            width=420,
+            wide=True,
+        )
+    ]
+
+
+def kept_keys_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """A row for each task, quantity and number of kept keys; `bound` as in a forest plot, `log` for its axis."""
+    kinds: dict[str, type] = {
+        "panel": str,
+        "task": str,
+        "k": float,
+        "value": float,
+        "bound": str,
+        "log": bool,
+    }
+    return tidy(
+        (row for row in rows if row["value"] is not None and (row["value"] > 0 or not row["log"])), kinds
+    )
+
+
+def _kept_keys_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    tasks = frame["task"].unique(maintain_order=True).to_list()
+    return [
+        _kept_keys_panel(str(name), own, tasks)
+        for (name,), own in frame.group_by(["panel"], maintain_order=True)
+    ]
+
+
+def _kept_keys_panel(title: str, own: pl.DataFrame, tasks: Sequence[str]) -> Panel:
+    values = own["value"].to_list()
+    upwards = logarithmic(values, room=1.3) if own["log"][0] else zoomed(values)
+    across = Axis(
+        min(own["k"]) / 1.05,
+        max(own["k"]) * 1.05 + 0.1,
+        "log",
+        title="kept keys k",
+        ticks=tuple(round_ticks(min(own["k"]), max(own["k"]) + 0.1)),
+    )
+
+    def draw(data: Any, look: Look, index: int) -> Any:
+        hues = [HUES[place % len(HUES)] for place in range(len(tasks))]
+        legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150)
+        colour = alt.Color("task:N", scale=alt.Scale(domain=list(tasks), range=hues), legend=legend)
+        base = alt.Chart(data).encode(across.channel(alt.X, "k"), upwards.channel(alt.Y, "value"), colour)
+        said = ["task:N", "k:Q", alt.Tooltip("value:Q", format=".3~g"), "bound:N"]
+        lines = base.mark_line(strokeWidth=1.8)
+        layers = [
+            lines,
+            base.transform_filter("datum.bound === null")
+            .mark_circle(size=40, opacity=1)
+            .encode(tooltip=said),
+        ]
+        for bound, shape in (("at least", "triangle-up"), ("at most", "triangle-down")):
+            marks = base.transform_filter(f"datum.bound === '{bound}'").mark_point(
+                shape=shape, size=50, fill=look.paint("paper")
+            )
+            layers.append(marks.encode(tooltip=said))
+        return alt.layer(*layers)
+
+    return Panel(title, own.select("task", "k", "value", "bound"), draw)
+
+
+def worst_case_frame(cases: Iterable["WorstCase"]) -> pl.DataFrame:
+    """A row for each task, layer and seed: the largest dispersion as a share of its a-priori worst case."""
+    when = {"start": "untrained", "end": "after training"}
+    rows = [
+        {"task": each.task, "layer": each.layer + 1, "seed": seed, "when": when[each.when], "share": share}
+        for each in cases
+        for seed, share in each.shares.items()
+    ]
+    return tidy(rows, {"task": str, "layer": int, "seed": str, "when": str, "share": float})
+
+
+def _worst_case_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    tasks = frame["task"].unique(maintain_order=True).to_list()
+    high = max([1.0, *frame["share"]])
+
+    def draw(data: Any, look: Look, index: int) -> Any:
+        whens = ["untrained", "after training"]
+        colour = alt.Color(
+            "when:N",
+            scale=alt.Scale(domain=whens, range=[look.paint("soft"), look.paint("good")]),
+            legend=alt.Legend(title=None, orient="top"),
+        )
+        x = alt.X(
+            "share:Q",
+            scale=alt.Scale(domain=[0, high]),
+            axis=alt.Axis(
+                format=".0%", grid=True, title="largest dispersion / (2 Γ Ξ²); a dot is one layer of one seed"
+            ),
+        )
+        y = alt.Y("task:N", sort=tasks, axis=alt.Axis(**_LABEL))
+        offset = alt.YOffset("when:N", sort=whens)
+        said = ["task:N", "layer:Q", "seed:N", "when:N", alt.Tooltip("share:Q", format=".0%")]
+        return alt.Chart(data).mark_circle(size=44, opacity=0.75).encode(x, y, offset, colour, tooltip=said)
+
+    return [
+        Panel(
+            "Largest dispersion of full attention, share of its worst case",
+            frame,
+            draw,
+            height=36 * len(tasks),
+            width=640,
+            wide=True,
+        )
+    ]
+
+
+def along_frame(lines: Iterable[Line]) -> pl.DataFrame:
+    """A row for each arm, seed (or layer), epoch and quantity that was measured along training."""
+    return line_frame(lines, is_share=pl.Boolean)
+
+
+def _along_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    """A panel for each quantity, on axes that fit its values."""
+
+    def draw(title: str, own: pl.DataFrame) -> Panel | None:
+        is_share = own["is_share"][0]
+        return line_panel(
+            title,
+            own,
+            from_round_share if is_share else value_axis,
+            member="seed or layer",
+            dots=not is_share,
+        )
+
+    return panels_of(frame, draw)
+
+
+DISPERSION = Figure(
+    "dispersion", "Left-hand side of the published condition in W", condition_frame, _condition_panels
+)
+CORRELATIONS = Figure(
+    "correlations", "Rank correlation with epochs to target", correlation_frame, _correlation_panels
+)
+KEPT_KEYS = Figure("kept-keys", "From few kept keys to all of them", kept_keys_frame, _kept_keys_panels)
+WORST_CASE = Figure("worst-case", "Dispersion and its worst case", worst_case_frame, _worst_case_panels)
+ALONG = Figure("along", "Along training", along_frame, _along_panels)

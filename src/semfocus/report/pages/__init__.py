@@ -1,0 +1,1 @@
+"""Pages: each beside its template, as one HTML file that needs nothing but itself."""
