@@ -21,7 +21,7 @@ CORE = (
     "tests/test_imports.py",
     "tests/mechanisms/test_reference.py",
     "tests/mechanisms/test_pattern.py",
-    "tests/mechanisms/kernels/test_equality.py",
+    "tests/kernels/test_equality.py",
     "tests/model/test_classifier.py",
     "tests/training/test_loop.py",
     "tests/runs",
@@ -29,8 +29,10 @@ CORE = (
 )
 #: files that no test imports, by how their names begin
 BESIDE = {
-    "src/semfocus/report/templates/": "tests/report/test_page.py",
+    "src/semfocus/report/pages/": "tests/report/test_page.py",
     "README.md": "tests/test_readme.py",
+    "docs/architecture.md": "tests/test_extension.py",
+    "docs/learn.md": "tests/test_learn.py",
     "docs/": "tests/integrations/test_examples.py",
     "examples/learn/": "tests/test_learn.py",
     "benchmarks/": "tests/test_benchmarks.py",
@@ -99,12 +101,15 @@ def touched_tests(changed: set[Path]) -> Iterator[Path]:
     """Changed tests, and tests that import a changed module or a changed helper of tests."""
     python = {path for path in changed if path.suffix == ".py"}
     modules = {module_of(path) for path in python if path.is_relative_to(SOURCE)}
-    helpers = {path.stem for path in python if path.is_relative_to(ROOT / "tests")}
+    modules |= {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in python
+        if path.is_relative_to(ROOT / "tests")
+    }
     if any(path.is_relative_to(SOURCE) and path.suffix in (".cpp", ".h", ".inc") for path in changed):
-        modules.add("semfocus.mechanisms.kernels.library")
+        modules.add("semfocus.kernels.cpu.library")
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        names = imported(path)
-        if path in changed or names & modules or {name.split(".")[-1] for name in names} & helpers:
+        if path in changed or imported(path) & modules:
             yield path
     for path in sorted(changed):
         name = str(path.relative_to(ROOT))

@@ -1,7 +1,6 @@
 """The benchmarks run, and what they compare computes the same. No time is checked."""
 
 import importlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -67,21 +66,7 @@ def test_results_go_where_they_are_asked_to_and_can_be_read(script: Script, tmp_
     assert "SDPA full" in curves
 
 
-def test_labels_of_the_plot_stand_apart_and_in_order(script: Script) -> None:
-    plot = script("plot")
-    heights = plot.label_heights({"low": 1.0, "middle": 1.01, "high": 1.02})
-    assert heights["middle"] / heights["low"] == pytest.approx(plot.LABEL_DISTANCE, rel=0.01)
-    assert heights["high"] / heights["middle"] == pytest.approx(plot.LABEL_DISTANCE, rel=0.01)
-
-
-def test_the_plot_says_what_it_needs(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(SystemExit, match="pip install matplotlib"):
-        script("plot").main([])
-
-
 def test_the_plot_is_drawn(script: Script, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     script("attention_speed").main(["--smoke", "--output", str(tmp_path)])
     script("plot").main(["--input", str(tmp_path / "attention.csv"), "--output", str(tmp_path)])
     assert {path.suffix for path in tmp_path.glob("attention_cost.*")} == {".svg", ".png"}

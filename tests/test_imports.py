@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
-from semfocus.report.around import steepness
 from semfocus.runs import Store
 
 WITHOUT_TORCH = [
     "import semfocus",
     "from semfocus.runs import open_store; open_store('.').records()",
-    "from semfocus.studies.analysis import analyse; from semfocus.studies.tables import summary_rows; analyse([])",
+    "from semfocus.analysis.contrasts import analyse; from semfocus.analysis.tables import summary_rows; analyse([])",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
     "assert CliRunner().invoke(app, ['--help']).exit_code == 0",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
@@ -31,16 +30,18 @@ def test_does_not_import_torch(code: str) -> None:
 @pytest.mark.parametrize("command", [["report"], ["claims"]])
 def test_a_report_on_landscapes_does_not_import_torch(command: list[str], store: Store, tiny_spec) -> None:
     """Grids of losses are plain numbers; reading them must not load what computed them."""
-    from semfocus.studies.landscape.options import LandscapeOptions
-    from semfocus.studies.landscape.plan import plan_landscape
-    from semfocus.studies.landscape.survey import survey
+    from semfocus.execution.measuring import survey
+    from semfocus.measurements.landscape.grids import Landscape as LandscapeOptions
+    from semfocus.measurements.landscape.plan import plan_landscape
+    from semfocus.measurements.landscape.surface import steepness
     from semfocus.training import run
 
     spec = tiny_spec()
     run(spec, store, device="cpu")
     planned = plan_landscape(store.directory(spec), LandscapeOptions(points=5), "cpu")
     survey(planned.places, executor="serial", device="cpu")
-    assert steepness(store.directory(spec)), "there is something to read"
+    (record,) = store.records()
+    assert steepness(record), "there is something to read"
     arguments = [*command, "--store", str(store.path)]
     test_does_not_import_torch(
         "from typer.testing import CliRunner; from semfocus.cli.app import app; "

@@ -8,12 +8,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "semfocus"
 
 LEVELS = {
-    "counts": 0,
     "lazy": 0,
+    "words": 0,
     "notation": 0,
     "randomness": 0,
     "durable": 0,
     "settings": 0.5,
+    "kernels": 0.5,
     "mechanisms": 1,
     "tasks": 1,
     "theory": 1,
@@ -22,12 +23,17 @@ LEVELS = {
     "runs": 2,
     "training": 3,
     "probes": 3,
-    "studies": 4,
-    "recipes": 5,
-    "trial": 5,
-    "report": 6,
-    "cli": 7,
-    "__main__": 8,
+    "measurements": 4,
+    "subjects": 4,
+    "analysis": 5,
+    "execution": 5,
+    "studies": 6,
+    "recipes": 7,
+    "trial": 7,
+    "report": 8,
+    "study": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 
 

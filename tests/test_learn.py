@@ -77,7 +77,7 @@ def coordinates(picture: str) -> list[float]:
 
 def test_every_script_has_its_section_and_the_page_its_order() -> None:
     assert tuple(SECTIONS) == NAMES
-    assert {path.stem for path in SCRIPTS.glob("*.py")} == {*NAMES, "all", "picture"}
+    assert {path.stem for path in SCRIPTS.glob("*.py")} == {*NAMES, "all", "drawing", "picture"}
     assert {path.stem for path in IMAGES.glob("*.svg")} == set(NAMES)
     for name, section in SECTIONS.items():
         assert f"](images/learn/{name}.svg)" in section

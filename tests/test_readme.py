@@ -24,7 +24,8 @@ def test_the_pattern_and_the_task_of_the_readme_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(BLOCKS[2] + BLOCKS[3], encoding="utf-8")
+    classes = "".join(block for block in BLOCKS if "\nclass " in block)
+    Path("mine.py").write_text(classes, encoding="utf-8")
     command = next(each for each in COMMANDS if "--recipe" in each)
     arguments = [word.strip('"') for word in command.split()]
     tiny = "-q --length 8 --epochs 1 -s model.d_model=8 -s model.num_blocks=1 -s training.num_train=40"

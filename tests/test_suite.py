@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import portable
-import quick
+from tests import portable, quick
 
 ROOT = Path(__file__).parents[1]
 REPORT = """<testsuites><testsuite>
@@ -46,8 +45,8 @@ def test_outcomes_belong_to_one_state_of_the_project(tmp_path: Path, monkeypatch
     ("changed", "tests"),
     [
         ("src/semfocus/runs/checkpoints.py", "tests/training/test_resume.py"),
-        ("src/semfocus/mechanisms/kernels/source/vectors.inc", "tests/mechanisms/kernels/test_native.py"),
-        ("tests/studies/minis.py", "tests/studies/test_execution.py"),
+        ("src/semfocus/kernels/cpu/source/vectors.inc", "tests/kernels/test_native.py"),
+        ("tests/execution/minis.py", "tests/studies/test_execution.py"),
         ("tests/test_notation.py", "tests/test_notation.py"),
         ("README.md", "tests/test_readme.py"),
     ],
