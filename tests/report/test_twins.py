@@ -134,7 +134,9 @@ def test_the_bound_is_drawn_along_training() -> None:
 def test_twins_are_exported_and_written_as_markdown(store: Path) -> None:
     frame = twins_table(loaded(store))
     assert len(frame) == 7 * 31
-    assert frame.columns[-4:] == ["epoch", "distance", "relative_distance", "held_out_loss"]
+    own = [name for name in frame.columns if not name.startswith("pair.")]
+    assert own[-4:] == ["epoch", "distance", "relative_distance", "held_out_loss"]
+    assert "pair.largest_sample_gradient" in frame.columns, "what is known of both together"
     assert "One training sample replaced" in report_text(loaded(store))
 
 

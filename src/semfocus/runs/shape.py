@@ -14,7 +14,8 @@ _PROBE = {
     "samples": int,
     "quantiles": dict,
 }
-_NUMBERS = (
+#: columns that every curve has
+REQUIRED_NUMBERS = (
     *("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "held_out_loss"),
     *("train_seconds", "evaluation_seconds"),
 )
@@ -116,7 +117,7 @@ def _problem_of_curve(curve: dict[str, Any]) -> str | None:
         return "curve has a column that is no list"
     if len({len(column) for column in curve.values()}) > 1:
         return "curve has columns of different lengths"
-    for name in _NUMBERS:
+    for name in REQUIRED_NUMBERS:
         if not all(isinstance(value, int | float) for value in curve.get(name, [None])):
             return f"curve.{name} is not a list of numbers"
     for name in OPTIONAL_NUMBERS:

@@ -1,16 +1,13 @@
-"""All numbers as tables: one row a run, an epoch, a length that was evaluated, a quantity that was measured, an epoch of twins."""
+"""All numbers of records as frames: a row per run, epoch, length, measured quantity, epoch of twins."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from io import BytesIO
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.findings import finding_on
 from semfocus.analysis.wording import setting_of
-from semfocus.durable import write_durably
 from semfocus.runs.arms import arm_of, flat
 from semfocus.runs.record import Record
 
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
 
     from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
-FORMATS = ("csv", "parquet")
 #: of a record, what is not a number of the run itself
 _ELSEWHERE = (
     "curve",
@@ -29,31 +25,6 @@ _ELSEWHERE = (
     "reason",
     "probes",
 )
-
-
-def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
-    """Write `runs`, `curves`, `lengths`, `probes` and `twins` into the folder; return their paths."""
-    if kind not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
-    known = [Record.of(each) for each in records]
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    tables = {
-        "runs": runs_table(known),
-        "curves": curves_table(known),
-        "lengths": lengths_table(known),
-        "probes": probes_table(known),
-        "twins": twins_table(known),
-    }
-    for name, frame in tables.items():
-        path, content = folder / f"{name}.{kind}", BytesIO()
-        if kind == "csv":
-            _harmless(frame).write_csv(content, quote_style="non_numeric")
-        else:
-            frame.write_parquet(content)
-        write_durably(path, content.getvalue())
-        paths.append(path)
-    return paths
 
 
 def summary_table(summaries: "Sequence[TaskSummary]") -> "polars.DataFrame":
@@ -88,16 +59,6 @@ def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
     }
 
 
-def _harmless(frame: "polars.DataFrame") -> "polars.DataFrame":
-    """An apostrophe before texts that a spreadsheet would compute; Parquet has them as they are."""
-    import polars
-
-    text = polars.col(polars.String)
-    return frame.with_columns(
-        polars.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep()
-    )
-
-
 def runs_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     """One row a run: its identity, its spec, its summary and its environment, nested names joined by dots."""
     return _frame([_run_row(record) for record in records], ("run", "state", "reason", "arm", "group"))
@@ -110,13 +71,13 @@ def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
         curve = record.get("curve") or {}
         for place in range(len(curve.get("epoch", []))):
             rows.append({**_named(record), **{key: values[place] for key, values in curve.items()}})
-    return _frame(rows, (*_NAMES, "epoch"))
+    return _frame(rows, (*NAMES, "epoch"))
 
 
 def lengths_table(records: Sequence[Record]) -> "polars.DataFrame":
     """One row a length at which a trained run was evaluated; empty unless a study did so."""
     rows = [{**_named(record), **row} for record in records for row in record.measured("lengths")]
-    return _frame(rows, (*_NAMES, "length", "num", "epoch", "loss", "accuracy"))
+    return _frame(rows, (*NAMES, "length", "num", "epoch", "loss", "accuracy"))
 
 
 def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
@@ -129,21 +90,36 @@ def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
             along = not str(row.get("quantities", "along")).startswith("all")
             rows.append({**_named(record), **plain, "along": along, **quantiles})
     first = ("epoch", "data", "samples", "along", "quantity", "layer", "head", "pattern", "counterfactual")
-    return _frame(rows, (*_NAMES, *first, "num", "mean", "null"))
+    return _frame(rows, (*NAMES, *first, "num", "mean", "null"))
 
 
 def twins_table(records: Sequence[Record]) -> "polars.DataFrame":
     """One row an epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
     rows = [
-        {**_named(record), "replaced": each["replaced"], **flat(row)}
+        {**_named(record), "replaced": each["replaced"], **flat(row), **flat({"pair": _of_the_pair(each)})}
         for record in records
         for each in record.measured("twins")
         for row in each["rows"]
     ]
-    return _frame(rows, (*_NAMES, "replaced", "epoch", "distance", "relative_distance"))
+    return _frame(rows, (*NAMES, "replaced", "epoch", "distance", "relative_distance"))
 
 
-_NAMES = ("run", "task", "arm", "group", "seed")
+def _of_the_pair(twins: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of both together, the same in every row: how they were trained, the largest values seen."""
+    return {key: value for key, value in twins.items() if key not in ("replaced", "rows")}
+
+
+#: the tables of an export, in the order of their files
+TABLES: Mapping[str, Callable[[Sequence[Record]], "polars.DataFrame"]] = {
+    "runs": runs_table,
+    "curves": curves_table,
+    "lengths": lengths_table,
+    "probes": probes_table,
+    "twins": twins_table,
+}
+
+#: in every table but that of the runs, which run a row is of
+NAMES = ("run", "task", "arm", "group", "seed")
 
 
 def _named(record: Mapping[str, Any]) -> dict[str, Any]:

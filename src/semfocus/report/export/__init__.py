@@ -1,0 +1,24 @@
+"""All numbers as tables in a folder (Parquet or CSV), and back."""
+
+from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export
+from semfocus.report.export.frames import (
+    curves_table,
+    lengths_table,
+    probes_table,
+    runs_table,
+    summary_table,
+    twins_table,
+)
+
+__all__ = [
+    "FORMATS",
+    "curves_table",
+    "export",
+    "folders_of_tables",
+    "lengths_table",
+    "probes_table",
+    "read_export",
+    "runs_table",
+    "summary_table",
+    "twins_table",
+]

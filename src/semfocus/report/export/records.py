@@ -1,0 +1,260 @@
+"""Records from the frames of an export: what was written, with its types; what was not is absent."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
+
+from semfocus.report.export.frames import NAMES
+from semfocus.runs.pretraining import Pretraining
+from semfocus.runs.record import Record
+from semfocus.runs.shape import REQUIRED_NUMBERS
+from semfocus.runs.training_settings import TrainingSettings
+from semfocus.settings import LATER, ModelSettings, Settings
+
+if TYPE_CHECKING:
+    import polars
+
+Row = dict[str, Any]
+#: the names of a nested value
+Path = tuple[str, ...]
+
+#: the fields of a spec; those of `RunSpec` itself are here by name, since that class cannot be read without torch
+_GROUPS: Mapping[str, type[Settings]] = {
+    "model": ModelSettings,
+    "training": TrainingSettings,
+    "pretraining": Pretraining,
+}
+_OF_THE_SPEC: Mapping[str, set[type]] = {
+    "task": {str},
+    "pattern": {str},
+    "seed": {int},
+    "data": {str, NoneType},
+    "recipe": {str, NoneType},
+    "results_version": {int},
+}
+#: columns that are no numbers of the run itself
+_OF_EVERY_RUN = ("run", "state", "reason", "arm", "group")
+#: of a probe row, what is there even where it has no value
+_OF_A_PROBE = ("layer", "head", "mean", "null")
+
+
+@dataclass
+class Exported:
+    """What tables hold, by run: its own values with the curve, and the rows of every measurement."""
+
+    runs: dict[str, Row] = field(default_factory=dict)
+    measured: dict[str, dict[str, list[Row]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def records(self) -> list[Record]:
+        """Measurements of a run that no table of runs has belong to nothing that is known."""
+        found = []
+        for name, values in self.runs.items():
+            measured = dict(self.measured.get(name, {}))
+            along = measured.pop("probes", None)
+            values = values if along is None else {**values, "probes": along}
+            found.append(Record(values, measurements=measured))
+        return found
+
+
+def exported(frames: Mapping[str, "polars.DataFrame"]) -> Exported:
+    """The content of one folder."""
+    found = Exported()
+    curves = _by_run(frames.get("curves"))
+    for row in frames["runs"].iter_rows(named=True):
+        values = _run(row)
+        values["curve"] = _curve(curves.get(row["run"]), values["summary"])
+        found.runs[row["run"]] = values
+    for table, (make, names) in _MEASUREMENTS.items():
+        for run, frame in _by_run(frames.get(table)).items():
+            rows = make(_rows(frame))
+            found.measured[run] |= {name: rows[name] for name in names if rows[name]}
+    return found
+
+
+def merged(parts: Iterable[Exported]) -> Exported:
+    """Each run once: the record that says most, and of every measurement the most rows."""
+    found = Exported()
+    for part in parts:
+        for run, values in part.runs.items():
+            known = found.runs.get(run)
+            if known is None or _completeness(values) > _completeness(known):
+                found.runs[run] = values
+        for run, measured in part.measured.items():
+            for name, rows in measured.items():
+                if len(rows) > len(found.measured[run].get(name, ())):
+                    found.measured[run][name] = rows
+    return found
+
+
+def _completeness(values: Row) -> tuple[bool, int, int]:
+    """Large for a record that ended, has many epochs, and knows many columns of them."""
+    curve = values["curve"]
+    known = sum(not _is_unknown(column[-1]) for column in curve.values() if column)
+    return values["state"] in ("done", "diverged"), len(curve.get("epoch", ())), known
+
+
+def _is_unknown(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _by_run(frame: "polars.DataFrame | None") -> "dict[str, polars.DataFrame]":
+    if frame is None or frame.is_empty():
+        return {}
+    parts = frame.partition_by("run", as_dict=True, maintain_order=True)
+    return {str(key[0]): part for key, part in parts.items()}
+
+
+def _rows(frame: "polars.DataFrame") -> list[Row]:
+    """Without the names of the run; a value that is null for this run is not there, or was none."""
+    return frame.drop(NAMES, strict=False).to_dicts()
+
+
+def _run(row: Mapping[str, Any]) -> Row:
+    others: Row = {"summary": {}}
+    for key, value in row.items():
+        if key.startswith("summary."):
+            _put(others, key.split("."), value)
+        elif value is not None and key not in _OF_EVERY_RUN and not key.startswith("spec."):
+            _put(others, key.split("."), _parsed(value))
+    facts = {"run": row["run"], "state": row["state"], "reason": row.get("reason")}
+    return {**facts, "spec": _spec(row), **others}
+
+
+def _put(values: Row, path: Sequence[str], value: Any) -> None:
+    *parents, last = path
+    for parent in parents:
+        values = values.setdefault(parent, {})
+    values[last] = value
+
+
+def _parsed(value: Any) -> Any:
+    """Lists are written as JSON."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _spec(row: Mapping[str, Any]) -> Row:
+    """With the type of each field. A column that is null is a field at None, or one that this run does not use."""
+    spec: Row = {}
+    if row.get("spec.task") is None:  # the run's files could not be read
+        return spec
+    columns = {tuple(key.split(".")[1:]): row[key] for key in row if key.startswith("spec.")}
+    for path, value in columns.items():
+        if value is not None:
+            _put(spec, path, _restored(value, _kinds_of(path)[0]))
+    for path, value in columns.items():
+        kinds, later = _kinds_of(path)
+        if value is None and NoneType in kinds and (later is None or (later != path and _has(spec, later))):
+            _put(spec, path, None)
+    return spec
+
+
+def _restored(value: Any, kinds: set[type]) -> Any:
+    if isinstance(value, str) and str not in kinds:  # a column of mixed types is text
+        value = json.loads(value) if kinds else _parsed(value)
+    if isinstance(value, float) and value.is_integer() and int in kinds and float not in kinds:
+        return int(value)
+    if isinstance(value, int) and float in kinds and not kinds & {int, bool}:
+        return float(value)
+    return value
+
+
+def _has(values: Any, path: Path) -> bool:
+    for name in path:
+        if not isinstance(values, dict) or name not in values:
+            return False
+        values = values[name]
+    return True
+
+
+def _kinds_of(path: Path) -> tuple[set[type], Path | None]:
+    """The types that a field of a spec may have (none: a field of another version), and which part of its path is LATER."""
+    if len(path) == 1:
+        return set(_OF_THE_SPEC.get(path[0], set())), None
+    settings: type[Settings] | None = _GROUPS.get(path[0])
+    kinds: set[type] = set()
+    later = path[:1] if path[0] == "pretraining" else None
+    for place, name in enumerate(path[1:], start=2):
+        known = None if settings is None else settings.model_fields.get(name)
+        if known is None:
+            return set(), later
+        kinds = _types_in(known.annotation)
+        if LATER in known.metadata:
+            later = path[:place]
+        settings = next((each for each in kinds if issubclass(each, Settings)), None)
+    return kinds, later
+
+
+def _types_in(annotation: Any) -> set[type]:
+    """int | None -> {int, NoneType}; of a Literal the types of its values, of a container the container."""
+    parts = get_args(annotation)
+    if isinstance(annotation, type) and not parts:
+        return {annotation}
+    origin = getattr(annotation, "__origin__", None)
+    if isinstance(origin, type):  # tuple[int, int]
+        return {origin}
+    return {
+        found
+        for part in parts
+        for found in (_types_in(part) if get_args(part) or isinstance(part, type) else {type(part)})
+    }
+
+
+def _curve(frame: "polars.DataFrame | None", summary: Row) -> dict[str, list[Any]]:
+    """The columns that have values. What a smaller export left out is not a number; its seconds are spread evenly."""
+    if frame is None:
+        return {}
+    plain = frame.drop(NAMES, strict=False).sort("epoch")
+    curve = {column.name: column.to_list() for column in plain if column.null_count() < plain.height}
+    epochs = curve["epoch"]
+    for name in REQUIRED_NUMBERS:
+        curve.setdefault(name, [math.nan] * len(epochs))
+    if "train_seconds" not in plain.columns and summary.get("seconds") is not None:
+        each = summary["seconds"] / max(1, epochs[-1])
+        curve["train_seconds"] = [each if epoch else 0.0 for epoch in epochs]
+    return curve
+
+
+def _probes(rows: list[Row]) -> dict[str, list[Row]]:
+    """Those along training, and those of single epochs."""
+    found: dict[str, list[Row]] = {"probes": [], "inside": []}
+    for row in rows:
+        along = row.pop("along", False)
+        plain = {key: _parsed(value) for key, value in row.items() if value is not None or key in _OF_A_PROBE}
+        quantiles = {key[1:]: plain.pop(key) for key in list(plain) if key[0] == "q" and key[1:].isdecimal()}
+        label = {} if along else {"quantities": "all:exported"}
+        found["probes" if along else "inside"].append({**plain, **label, "quantiles": quantiles})
+    return found
+
+
+def _twins(rows: list[Row]) -> dict[str, list[Row]]:
+    pairs: dict[int, Row] = {}
+    for row in rows:
+        nested: Row = {}
+        for key, value in row.items():
+            if value is not None:
+                _put(nested, key.split("."), _parsed(value))
+        both = nested.pop("pair", {})
+        pair = pairs.setdefault(nested.pop("replaced"), {**both, "rows": []})
+        pair["rows"].append(nested)
+    return {"twins": [{"replaced": replaced, **pair} for replaced, pair in sorted(pairs.items())]}
+
+
+def _without_nulls(rows: list[Row]) -> list[Row]:
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+#: table -> how its rows become those of the measurements, and their names; `probes` of a record are those along training
+_MEASUREMENTS = {
+    "lengths": (lambda rows: {"lengths": rows}, ("lengths",)),
+    "probes": (_probes, ("probes", "inside")),
+    "twins": (_twins, ("twins",)),
+}
