@@ -1,12 +1,16 @@
 """The exported tables hold every number and can be read back."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars
 import pytest
 
-from semfocus.report.export import curves_table, export, runs_table
-from semfocus.runs.record import Record
+from semfocus.measurements.probing import probe_run
+from semfocus.report.export import curves_table, export, probes_table, runs_table
+from semfocus.runs import RunSpec, Store
+from semfocus.runs.record import Record, read_record
+from semfocus.training import run
 from tests.report.made_up import record_of, spec_of, study
 
 NASTY = '=HYPERLINK("http://x"), "quoted",\nline two\ttab; <script>'
@@ -121,4 +125,25 @@ def test_what_was_measured_inside_a_run_is_no_column_of_its_row(tmp_path: Path) 
         inside=[], landscape=[{"epoch": 3, "steepness": 1.0}]
     )
     assert not {"inside", "landscape", "probes"} & set(runs_table([record]).columns)
-    export([record], tmp_path, "csv")
+    paths = export([record], tmp_path, "csv")
+    assert polars.read_csv(paths[-1])["steepness"].to_list() == [1.0]
+
+
+def test_what_was_clipped_is_in_the_curves() -> None:
+    """A column that one run has is null for an older one, and the older one reads back without it."""
+    old = record_of(spec_of("parity", "full", 1), middle=5, last=2)
+    new = record_of(spec_of("parity", "full", 2), middle=5, last=2)
+    new["curve"] |= {"gradient_norm": [None, 2.5, 0.25], "clipped_share": [None, 1.0, 0.5]}
+    frame = curves_table([old, new])
+    assert frame["clipped_share"].to_list() == [None] * 4 + [1.0, 0.5]
+    assert frame["gradient_norm"].to_list() == [None] * 4 + [2.5, 0.25]
+
+
+def test_quantities_are_in_the_probes_layer_by_layer(store: Store, tiny_spec: Callable[..., RunSpec]) -> None:
+    """Of a run that was really measured: pooled over layers, and each layer and head alone."""
+    spec = tiny_spec(model={"num_blocks": 2})
+    run(spec, store, device="cpu")
+    probe_run(spec, store, epoch="last", data="held_out", samples=8)
+    frame = probes_table([read_record(store.directory(spec))])
+    own = frame.filter(polars.col("quantity") == "dispersion")
+    assert list(zip(own["layer"], own["head"], strict=True)) == [(None, None), (0, 0), (1, 0)]

@@ -20,9 +20,11 @@ def export(
     ] = None,
     study: StudyOption = None,
 ) -> None:
-    """Write five tables: runs (one row a run, with its spec and summary), curves (one row an epoch), lengths (one row
-    a length), probes (one row a quantity that was measured inside a model), twins (one row an epoch of two runs that
-    differ in one sample).
+    """Write all numbers as tables, which `semfocus claims --results` and `semfocus report --results` read.
+
+    runs (one row per run, with its spec and summary), curves (per epoch, with gradient norm and share of clipped
+    steps), lengths (per length), probes (per quantity measured inside a model, overall and by layer), twins (per epoch
+    of two runs that differ in one sample), landscapes (per grid of losses or Hessian).
 
     Example: semfocus export --format parquet --output tables
     """

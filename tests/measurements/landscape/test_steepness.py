@@ -1,12 +1,20 @@
 """How steep the loss is around a trained model, read from its landscapes."""
 
+from pathlib import Path
 from statistics import median
 
 from semfocus.execution.measuring import survey
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
-from semfocus.measurements.landscape.surface import QUANTILE, RADIUS, read_landscape, steepness
-from semfocus.runs import Store
+from semfocus.measurements.landscape.surface import (
+    QUANTILE,
+    RADIUS,
+    landscape_rows,
+    read_landscape,
+    steepness,
+)
+from semfocus.report.export import export, read_export
+from semfocus.runs import RunDirectory, Store
 from semfocus.runs.record import read_record
 from semfocus.training import run
 
@@ -33,3 +41,24 @@ def test_the_median_over_finished_grids_of_the_training_loss(store: Store, tiny_
     inside = [each for grid in grids for each in grid.lipschitz if each.radius == RADIUS]
     assert found["steepness"] == median(each.distance[QUANTILE] for each in inside)
     assert (found["epoch"], found["grids"]) == (4, 2), "the small grid does not reach that far"
+
+
+def test_the_ends_of_a_finished_hessian_stand_beside_the_steepness(
+    trained: RunDirectory, tmp_path: Path
+) -> None:
+    planned = plan_landscape(trained, Landscape(points=5, pairs=1, hessian=2), "cpu")
+    assert landscape_rows(read_record(trained)) == [], "planned, and not computed yet"
+    survey(planned.places, executor="serial", device="cpu")
+    rows = landscape_rows(read_record(trained))
+    found = read_landscape(planned).eigenvalues
+    assert found is not None
+    (curved,) = [row for row in rows if "hessian" in row]
+    assert (curved["largest_eigenvalue"], curved["smallest_eigenvalue"]) == (
+        max(found["largest"]),
+        min(found["smallest"]),
+    )
+    assert steepness(read_record(trained)) == [row for row in rows if row is not curved]
+    export([read_record(trained)], tmp_path / "tables", "csv")
+    (back,) = read_export(tmp_path / "tables")
+    assert back.measured("landscape") == rows
+    assert steepness(back) == steepness(read_record(trained))

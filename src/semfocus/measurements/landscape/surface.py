@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from semfocus.measurements.landscape.place import GridSpec, LandscapeDirectory, grid_axis
+from semfocus.measurements.landscape.place import GridSpec, HessianSpec, LandscapeDirectory, grid_axis
 from semfocus.runs.directory import DamagedRun
 from semfocus.words import count_of
 
@@ -248,23 +248,48 @@ def steepness(record: "Record") -> list[dict[str, Any]]:
     It is the median over pairs of directions. Grids of another scaling, step or number of samples give other
     estimates: `grid` says which one it is of. What cannot be read is left out.
     """
+    return [row for row in landscape_rows(record) if "steepness" in row]
+
+
+def landscape_rows(record: "Record") -> list[dict[str, Any]]:
+    """The numbers of all landscapes of a run: its steepness, and the extreme eigenvalues of each Hessian.
+
+    A residual says how far an eigenvalue may be off. What cannot be read is left out.
+    """
     given = record.measurements.given(_NAME)
     if given or record.directory is None:
         return given
     try:
-        return _steepness(record.directory)
+        return [*_steepness(record.directory), *_curvature(record.directory)]
     except (DamagedRun, OSError):
         return []
 
 
-def _steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
+def _places(directory: "RunDirectory") -> list[LandscapeDirectory]:
     if not directory.landscapes.is_dir():
         return []
+    found = map(LandscapeDirectory, sorted(directory.landscapes.iterdir()))
+    return [place for place in found if place.exists]
+
+
+def _curvature(directory: "RunDirectory") -> list[dict[str, Any]]:
+    rows = []
+    for place in _places(directory):
+        spec, found = place.spec(), place.eigenvalues()
+        if isinstance(spec, HessianSpec) and found is not None:
+            ends = {
+                f"{end}_{what}": found[key][0]
+                for end in ("largest", "smallest")
+                for what, key in (("eigenvalue", end), ("residual", f"{end}_residuals"))
+            }
+            samples = count_of(spec.samples, "sample")
+            rows.append({"epoch": spec.epoch, "hessian": f"{samples} of {spec.data} data", **ends})
+    return rows
+
+
+def _steepness(directory: "RunDirectory") -> list[dict[str, Any]]:
     values: dict[tuple[int, str], list[float]] = {}
-    for path in sorted(directory.landscapes.iterdir()):
-        place = LandscapeDirectory(path)
-        if not place.exists:
-            continue
+    for place in _places(directory):
         spec = place.spec()
         if (
             not isinstance(spec, GridSpec)

@@ -3,6 +3,7 @@
 from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export
 from semfocus.report.export.frames import (
     curves_table,
+    landscapes_table,
     lengths_table,
     probes_table,
     runs_table,
@@ -15,6 +16,7 @@ __all__ = [
     "curves_table",
     "export",
     "folders_of_tables",
+    "landscapes_table",
     "lengths_table",
     "probes_table",
     "read_export",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.findings import finding_on
 from semfocus.analysis.wording import setting_of
+from semfocus.measurements.landscape.surface import landscape_rows
 from semfocus.runs.arms import arm_of, flat
 from semfocus.runs.record import Record
 
@@ -104,6 +105,13 @@ def twins_table(records: Sequence[Record]) -> "polars.DataFrame":
     return _frame(rows, (*NAMES, "replaced", "epoch", "distance", "relative_distance"))
 
 
+def landscapes_table(records: Sequence[Record]) -> "polars.DataFrame":
+    """One row a kind of grid, or a Hessian, around a run at an epoch: steepness, or the extreme eigenvalues."""
+    rows = [{**_named(record), **row} for record in records for row in landscape_rows(record)]
+    ends = ("largest_eigenvalue", "largest_residual", "smallest_eigenvalue", "smallest_residual")
+    return _frame(rows, (*NAMES, "epoch", "grid", "steepness", "grids", "hessian", *ends))
+
+
 def _of_the_pair(twins: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of both together, the same in every row: how they were trained, the largest values seen."""
     return {key: value for key, value in twins.items() if key not in ("replaced", "rows")}
@@ -116,6 +124,7 @@ TABLES: Mapping[str, Callable[[Sequence[Record]], "polars.DataFrame"]] = {
     "lengths": lengths_table,
     "probes": probes_table,
     "twins": twins_table,
+    "landscapes": landscapes_table,
 }
 
 #: in every table but that of the runs, which run a row is of

@@ -257,4 +257,5 @@ _MEASUREMENTS = {
     "lengths": (lambda rows: {"lengths": rows}, ("lengths",)),
     "probes": (_probes, ("probes", "inside")),
     "twins": (_twins, ("twins",)),
+    "landscapes": (lambda rows: {"landscape": _without_nulls(rows)}, ("landscape",)),
 }
