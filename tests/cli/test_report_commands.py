@@ -6,12 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars
 import pytest
 from typer.testing import CliRunner
 
+from semfocus.analysis.claims import Judged
 from semfocus.cli.app import app
+from semfocus.cli.claims import needs_of
+from semfocus.recipes import RECIPES
+from semfocus.recipes.variant import Variant
+from semfocus.report.export import export
 from semfocus.runs import open_store
-from semfocus.runs.plan import Plan, write_plan
+from semfocus.runs.plan import Plan, read_plans, write_plan
+from semfocus.studies.cost import rough_seconds
+from tests.execution.minis import mini_study
 from tests.report.made_up import study
 from tests.strict_json import read_json
 
@@ -148,6 +156,8 @@ def test_export_writes_all_tables(filled: Path, tmp_path: Path) -> None:
         "lengths.parquet",
         "probes.parquet",
         "twins.parquet",
+        "landscapes.parquet",
+        "plans",
     }
 
 
@@ -163,7 +173,7 @@ def test_claims_as_text_and_as_json(filled: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["report", "--help"], ["export", "--help"], ["claims", "--help"], ["report"], ["export"], ["claims"]],
+    [["report", "--help"], ["export", "--help"], ["claims", "--help"], ["report"], ["export"]],
     ids=" ".join,
 )
 def test_none_of_them_waits_for_torch(filled: Path, arguments: list[str]) -> None:
@@ -174,3 +184,93 @@ def test_none_of_them_waits_for_torch(filled: Path, arguments: list[str]) -> Non
         "assert result.exit_code == 0, result.output; assert 'torch' not in sys.modules, 'torch was imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.fixture
+def tables(filled: Path, tmp_path: Path) -> Path:
+    """The same runs as exported tables, in two folders below one."""
+    records = open_store(filled).records()
+    tasks = {record.spec["task"] for record in records}
+    for task in sorted(tasks):
+        own = [record for record in records if record.spec["task"] == task]
+        export(own, tmp_path / "results" / task, "parquet", read_plans(open_store(filled)))
+    (tmp_path / "results" / "README.md").write_text("beside them")
+    return tmp_path / "results"
+
+
+def test_claims_from_exported_tables_are_those_of_the_store(filled: Path, tables: Path) -> None:
+    wanted = read_json(invoke("claims", "--store", filled, "--json").output)
+    assert read_json(invoke("claims", "--results", tables, "--json").output) == wanted
+    expanded = sorted(tables.iterdir())  # as the shell writes results/*
+    assert read_json(invoke("claims", "--results", *expanded, "--json").output) == wanted
+    text = invoke("claims", "--results", *expanded)
+    assert text.output == invoke("claims", "--store", filled).output
+
+
+def test_a_report_of_exported_tables_knows_their_studies(tables: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = invoke("report", "--results", tables, "--study", "first", "--output", page)
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert "Which is first?" in text
+    assert "missing_duplicate" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["claims", "--results", "nowhere"], "there is no folder nowhere"),
+        (["claims", "results"], "unexpected argument results; folders of exported tables follow --results"),
+        (["report", "--results", ".", "--store", "runs"], "say --store or --results, not both"),
+        (["report", "--results", "."], "no exported runs (runs.parquet or runs.csv) in ."),
+    ],
+)
+def test_mistakes_about_results_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_runs_without_a_curve_are_left_out_and_counted(tables: Path) -> None:
+    curves = tables / "even_pairs" / "curves.parquet"
+    frame = polars.read_parquet(curves)
+    lost = frame["run"][0]
+    frame.filter(polars.col("run") != lost).write_parquet(curves)
+    note = invoke("claims", "--results", tables).output.splitlines()[0]
+    assert note == "note: 1 of 28 exported runs have no curve and are left out"
+
+
+def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> None:
+    """A run that is there costs nothing any more."""
+    recipe = Variant("Which?", "ours", lambda: mini_study(4))
+    judged = [judged_claim("open", "undecided"), judged_claim("settled", "supported")]
+    specs = mini_study(4)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(RECIPES, "mini", recipe)
+        found = needs_of(judged, {specs[0].digest})
+        few = needs_of([judged_claim("open", "undecided", "mini --seeds 1, --stop-at 0.9")], ())
+        none = needs_of(judged, {spec.digest for spec in specs})
+    assert list(found) == ["open"]
+    assert (found["open"].command, found["open"].runs) == ("semfocus study mini", 3)
+    assert found["open"].core_hours == pytest.approx(sum(map(rough_seconds, specs[1:])) / 3600)
+    assert str(found["open"]) == "semfocus study mini (3 runs, about 0.10 core-hours)"
+    assert few["open"].runs == 2, "two patterns, one seed"
+    assert str(none["open"]) == "more than semfocus study mini: all its runs are here"
+
+
+def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
+    judged = read_json(invoke("claims", "--store", filled, "--json").output)
+    undecided = [claim for claim in judged if claim["verdict"] == "undecided"]
+    assert undecided
+    for claim in undecided:
+        assert claim["needs"]["command"].startswith("semfocus study ")
+        assert claim["needs"]["core_hours"] > 0
+    assert "needs: semfocus study curves (560 runs, about" in invoke("claims", "--store", filled).output
+
+
+def judged_claim(name: str, verdict: str, recipe: str = "mini") -> Judged:
+    return Judged(name, "text", "source", recipe, "if", "if not", verdict, [])  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def export(
     from semfocus.report.export import export as write
 
     opened = existing_store(store)
-    records, _ = chosen_runs(opened, study)
+    records, plans = chosen_runs(opened, study)
     with explains_where():
-        for path in write(records, output or opened.path / "export", kind):
+        for path in write(records, output or opened.path / "export", kind, plans):
             typer.echo(path)

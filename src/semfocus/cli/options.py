@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from semfocus.runs import RunDirectory, Store
+    from semfocus.runs.plan import Plan
     from semfocus.runs.record import Record
 
 
@@ -26,6 +27,17 @@ StoreOption = Annotated[
         "--store", help="Directory of the runs (default: runs, or SEMFOCUS_STORE).", show_default=False
     ),
 ]
+ResultsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--results",
+        metavar="DIR...",
+        help="Instead of a store: folders of exported tables, with all folders below them.",
+        show_default=False,
+    ),
+]
+#: a shell writes the folders of `--results results/*` one after another
+MoreResults = Annotated[list[Path] | None, typer.Argument(metavar="DIR", hidden=True)]
 DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for the computation.")]
@@ -97,6 +109,27 @@ def with_runs(store: "Store", records: "list[Record]") -> "list[Record]":
     if not records:
         raise ValueError(f"there are no runs in {store.path} (say --store DIR, or run a study first)")
     return records
+
+
+def exported_runs(
+    results: list[Path] | None, more: list[Path] | None, store: Path | None
+) -> "tuple[list[Record], list[Plan]] | None":
+    """The runs of --results that have curves, with their plans; None where a store is meant."""
+    if more and not results:
+        raise ValueError(f"unexpected argument {more[0]}; folders of exported tables follow --results")
+    if not results:
+        return None
+    if store is not None:
+        raise ValueError("say --store or --results, not both")
+    from semfocus.report.export import read_export, read_exported_plans
+
+    folders = [*results, *(more or ())]
+    records = read_export(folders)
+    known = [record for record in records if record.curve]
+    if len(known) < len(records):
+        left_out = f"{len(records) - len(known)} of {len(records)} exported runs"
+        typer.echo(f"note: {left_out} have no curve and are left out", err=True)
+    return known, read_exported_plans(folders)
 
 
 def checked_page(page: Path | None, *others: str) -> None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from semfocus.cli.errors import explains_errors
-from semfocus.cli.options import StoreOption, existing_store, with_runs
+from semfocus.cli.options import (
+    MoreResults,
+    ResultsOption,
+    StoreOption,
+    existing_store,
+    exported_runs,
+    with_runs,
+)
 
 if TYPE_CHECKING:
     from semfocus.runs import Store
@@ -29,7 +36,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="File to write; for pdf, png and svg a folder (default: report.html, report.md or figures in the store).",
+            help="File to write; for pdf, png and svg a folder (default: report.html, report.md or figures in the store; of --results, here).",
             show_default=False,
         ),
     ] = None,
@@ -41,20 +48,27 @@ def report(
         ),
     ] = "html",
     study: StudyOption = None,
+    results: ResultsOption = None,
+    more: MoreResults = None,
 ) -> None:
     """Compare the runs of a store: who learned faster, by how much, how sure, and how to run it again.
 
     Example: semfocus report --study quick --output quick.html
+    Example: semfocus report --results results/small --output small.html
     """
 
     if kind not in _FORMATS:
         raise ValueError(f"--format must be one of {', '.join(_FORMATS)}, got {kind!r}")
     if output is not None and output.is_dir() and kind in ("html", "markdown"):
         raise ValueError(f"--output names the file to write, and {output} is a directory")
-    opened = existing_store(store)
-    records, plans = chosen_runs(opened, study)
+    exported = exported_runs(results, more, store)
+    if exported is None:
+        opened = existing_store(store)
+        (records, plans), folder = chosen_runs(opened, study), opened.path
+    else:
+        (records, plans), folder = of_study(*exported, study, "the exports"), Path()
     with explains_where():
-        for path in _write(records, plans, kind, output, opened.path, study):
+        for path in _write(records, plans, kind, output, folder, study):
             typer.echo(path)
 
 
@@ -77,21 +91,25 @@ def explains_where() -> Iterator[None]:
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[Record], list[Plan]]":
-    """The records, with all that was measured of them later, and plans of a study, or all."""
-    from semfocus.notation import did_you_mean
+    """The records of a store, with all that was measured of them later, and plans of a study, or all."""
     from semfocus.runs.plan import read_plans
 
-    plans = read_plans(opened)
-    records = with_runs(opened, opened.records())
+    return of_study(with_runs(opened, opened.records()), read_plans(opened), study, str(opened.path))
+
+
+def of_study(
+    records: "list[Record]", plans: "list[Plan]", study: str | None, where: str
+) -> "tuple[list[Record], list[Plan]]":
+    """Those that the study planned; all if none is named."""
+    from semfocus.notation import did_you_mean
+
     if study is None:
         return records, plans
     own = [plan for plan in plans if plan.name == study]
     if not own:
         names = sorted({plan.name for plan in plans})
-        known = f"known: {', '.join(names)}" if names else "it has no plans at all"
-        raise ValueError(
-            f"no study {study!r} in {opened.path}{did_you_mean(study, dict.fromkeys(names))}; {known}"
-        )
+        known = f"known: {', '.join(names)}" if names else "there are no plans at all"
+        raise ValueError(f"no study {study!r} in {where}{did_you_mean(study, dict.fromkeys(names))}; {known}")
     wanted = {run for plan in own for run in plan.runs}
     return [record for record in records if record["run"] in wanted], own
 

@@ -1,6 +1,6 @@
 """All numbers as tables in a folder (Parquet or CSV), and back."""
 
-from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export
+from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export, read_exported_plans
 from semfocus.report.export.frames import (
     curves_table,
     landscapes_table,
@@ -20,6 +20,7 @@ __all__ = [
     "lengths_table",
     "probes_table",
     "read_export",
+    "read_exported_plans",
     "runs_table",
     "summary_table",
     "twins_table",

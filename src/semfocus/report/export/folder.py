@@ -1,7 +1,7 @@
 """A folder of exported tables: written from records, and read back as records."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from semfocus.durable import write_durably
 from semfocus.report.export.frames import TABLES
 from semfocus.report.export.records import exported, merged
+from semfocus.runs.plan import Plan, read_plans, write_plan
 from semfocus.runs.record import Record
+from semfocus.runs.store import Store
 
 if TYPE_CHECKING:
     import polars
@@ -23,8 +25,10 @@ _DIGESTS = ("run", "weights", "spec.data", "spec.recipe", "spec.pretraining.data
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv") -> list[Path]:
-    """Write all tables into the folder; return their paths."""
+def export(
+    records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv", plans: Sequence[Plan] = ()
+) -> list[Path]:
+    """Write all tables into the folder; return their paths. The plans of studies go beside them, as in a store."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
     known = [Record.of(each) for each in records]
@@ -38,6 +42,8 @@ def export(records: Iterable[Mapping[str, Any]], folder: Path, kind: str = "csv"
             frame.write_parquet(content)
         write_durably(path, content.getvalue())
         paths.append(path)
+    for plan in plans:
+        write_plan(Store(folder), plan)
     return paths
 
 
@@ -59,6 +65,11 @@ def read_export(folders: Paths) -> list[Record]:
     """
     found = [exported(_frames(each)) for each in folders_of_tables(folders)]
     return merged(found).records()
+
+
+def read_exported_plans(folders: Paths) -> list[Plan]:
+    """What the studies behind exported runs set out to do, where that was exported as well."""
+    return [plan for each in folders_of_tables(folders) for plan in read_plans(Store(each))]
 
 
 def folders_of_tables(folders: Paths) -> list[Path]:
