@@ -1,5 +1,6 @@
 """All numbers as tables in a folder (Parquet or CSV), and back."""
 
+from semfocus.report.export.archive import archive
 from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export, read_exported_plans
 from semfocus.report.export.frames import (
     curves_table,
@@ -13,6 +14,7 @@ from semfocus.report.export.frames import (
 
 __all__ = [
     "FORMATS",
+    "archive",
     "curves_table",
     "export",
     "folders_of_tables",

@@ -101,11 +101,16 @@ def _table(folder: Path, name: str) -> Path | None:
 
 
 def _frames(folder: Path) -> "dict[str, polars.DataFrame]":
+    import polars
+
     paths = {name: _table(folder, name) for name in TABLES}
-    return {name: _frame(path) for name, path in paths.items() if path is not None}
+    # 0.95 in single precision is less than 0.95: its shortest decimal is what was meant
+    decimal = polars.col(polars.Float32).cast(polars.String).cast(polars.Float64)
+    return {name: read_table(path).with_columns(decimal) for name, path in paths.items() if path is not None}
 
 
-def _frame(path: Path) -> "polars.DataFrame":
+def read_table(path: Path) -> "polars.DataFrame":
+    """A table as it was written, if it is one."""
     import polars
     from polars.exceptions import PolarsError
 
@@ -115,10 +120,7 @@ def _frame(path: Path) -> "polars.DataFrame":
         raise ValueError(f"{path} is not a table that can be read: {error}") from None
     if "run" not in frame.columns:
         raise ValueError(f"{path} is not an exported table: it has no column 'run'")
-    frame = frame.with_columns(polars.col(polars.Categorical).cast(polars.String))
-    # 0.95 in single precision is less than 0.95: its shortest decimal is what was meant
-    single = polars.col(polars.Float32)
-    return frame.with_columns(single.cast(polars.String).cast(polars.Float64))
+    return frame.with_columns(polars.col(polars.Categorical).cast(polars.String))
 
 
 def _read_csv(path: Path) -> "polars.DataFrame":
