@@ -1,32 +1,31 @@
-"""The long trainings behind `results/`, in stages that any machine can continue.
+"""The long trainings behind `results/`, in the order in which they decide most per core-hour.
 
-    python results/campaign.py STORE small           # scaled down: k, controls, sharpness, robustness
-    python results/campaign.py STORE paper           # the paper's setting of three tasks, to the epoch limit
-    python results/campaign.py STORE listops         # one seed of ListOps at the paper's setting
-    python results/campaign.py STORE STAGE --list    # what a stage would run
-    python results/campaign.py STORE STAGE --export results/campaign   # what has finished so far
+    semfocus campaign results/campaign.py --results results --export results/campaign --store DIR
+    semfocus campaign results/campaign.py --results results --status
 
-Runs that have ended are read, others continue, so the same command goes on after any interruption. Several stages may
-work on one store at once.
+S: the setting of `small` (length 16, 12 to 30 seconds per run). P: the paper's setting (length 40, minutes; ListOps,
+hours). A run that several stages have is trained once.
 """
 
-import argparse
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
-import polars
-
-from semfocus.execution.progress import StudyWatcher
+from semfocus.campaign import Stage
+from semfocus.measurements import Inside, Lengths
 from semfocus.recipes.arms import FEW_ARMS, compare
 from semfocus.recipes.beyond import k_sweep, sharpness, small
-from semfocus.report.export import curves_table, runs_table
-from semfocus.runs import RunSpec, open_store
+from semfocus.recipes.paper.landscape import LEARNED
+from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
-from semfocus.studies import grid, run_study
+from semfocus.studies import grid
 
 #: the two tasks of `sharpness`: one that is looked up by position, one by content
 PAIR = ("even_pairs", "missing_duplicate")
-
+SIX, EIGHT = PAPER_SEEDS[:6], PAPER_SEEDS[:8]
+#: a name alone would choose every temperature
+THREE = "full x1; full x4; top_k(5)"
+#: where the question is only how fast
+STOP = {"training.stop_at": 0.95}
 #: each of the paper's ablations, in proportion to the values of `small`, which are left out: they are the base
 ABLATIONS = {
     "training__learning_rate": (0.132, 0.3, 0.45),
@@ -35,92 +34,108 @@ ABLATIONS = {
     "training__learning_rate_decay": (0.99, 0.999),
     "model__activation": ("gelu", "mish"),
 }
-#: the columns of a curve that are kept
-CURVE = ("epoch", "train_accuracy", "held_out_accuracy", "train_loss", "gradient_norm", "clipped_share")
 ADAM_RATES = (1e-4, 1e-3, 1e-2)
 
 
-def small_stage() -> Iterator[RunSpec]:
-    """Twelve to thirty seconds each: which k, which keys, what sharpness changes, does it depend on the rest."""
-    sizes = ("full", *(f"top_k({k})" for k in (1, 3, 5, 9, 13, 15)))
-    for task in k_sweep.SMALL_TASKS:
-        yield from compare(_small(task), sizes, PAPER_SEEDS[:8])
-    for task in PAIR:
-        yield from compare(_small(task), sharpness.ARMS, PAPER_SEEDS[:8])
-    for task in PAIR:
-        arms = ("bottom_k(5)", "random(5)", "random(5,fixed)", "banded(5)", "full x4")
-        yield from compare(_small(task), arms, PAPER_SEEDS[:6])
-    for task in PAIR:
-        adam = _small(task)
-        adam["training"] = {**adam["training"], "optimiser": "adam"}
-        yield from compare(adam, FEW_ARMS, PAPER_SEEDS[:6], training__learning_rate=ADAM_RATES)
-    for axis, values in ABLATIONS.items():
-        for task in PAIR:
-            yield from compare(_small(task), FEW_ARMS, PAPER_SEEDS[:6], **{axis: values})
-
-
-def paper_stage() -> Iterator[RunSpec]:
-    """Ten to forty minutes each, seed after seed, so that whatever finishes is a comparison."""
-    for task in ("even_pairs", "stack_manipulation", "missing_duplicate"):
-        yield from compare({"task": task}, FEW_ARMS, PAPER_SEEDS[:6])
-
-
-def listops_stage() -> Iterator[RunSpec]:
-    """Eight hours with top-k, twenty with full attention."""
-    yield from grid({"task": "listops"}, pattern=["top_k(5)", "full"], seed=PAPER_SEEDS[:1])
-
-
-def _small(task: str) -> dict:
+def _small(task: str) -> dict[str, Any]:
     return {"task": task, **small.SETTING}
 
 
-STAGES = {"small": small_stage, "paper": paper_stage, "listops": listops_stage}
+def k_sweep_specs() -> Iterator[RunSpec]:
+    """Up to nearly all of sixteen keys."""
+    sizes = ("full", *(f"top_k({k})" for k in (1, 3, 5, 9, 13, 15)))
+    for task in k_sweep.SMALL_TASKS:
+        yield from compare(_small(task), sizes, EIGHT)
 
 
-def export(store: str, specs: list[RunSpec], folder: Path) -> int:
-    """Write the finished runs of a stage as two small tables: what identifies a run, and its curve in single precision."""
-    wanted = {spec.digest for spec in specs}
-    ended = [record for record in open_store(store).records() if record["state"] in ("done", "diverged")]
-    records = [record for record in ended if record["run"] in wanted]
-    if not records:
-        return 0
-    folder.mkdir(parents=True, exist_ok=True)
-    curves = curves_table(records).select("run", *CURVE).cast({polars.Float64: polars.Float32})
-    for name, frame in (("runs", runs_table(records)), ("curves", curves)):
-        frame.write_parquet(folder / f"{name}.parquet", compression="zstd", compression_level=19)
-    return len(records)
+def sharpness_specs() -> Iterator[RunSpec]:
+    for task in PAIR:
+        yield from compare(_small(task), sharpness.ARMS, EIGHT)
 
 
-class Lines(StudyWatcher):
-    """One line for every run that ends."""
-
-    def run_ended(self, spec: RunSpec, record: dict) -> None:
-        print(record["state"], spec.task, spec.pattern, spec.seed, record["run"], flush=True)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("store")
-    parser.add_argument("stage", choices=STAGES)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--list", action="store_true", help="print the runs and stop")
-    parser.add_argument(
-        "--export", type=Path, help="write the finished runs as tables into this folder, and stop"
-    )
-    arguments = parser.parse_args()
-    specs = list({spec.digest: spec for spec in STAGES[arguments.stage]()}.values())
-    if arguments.list:
-        for spec in specs:
-            print(spec.digest, spec.task, spec.pattern, spec.seed)
-        print(len(specs), "runs")
-    elif arguments.export:
-        folder = arguments.export / arguments.stage
-        print(export(arguments.store, specs, folder), "of", len(specs), "runs in", folder)
-    else:
-        run_study(specs, arguments.store, workers=arguments.workers, checkpoint_seconds=60, watcher=Lines())
+def controls_specs() -> Iterator[RunSpec]:
+    """Any keys but the best, sharper fixed patterns, sinks; on every task that some arm learns."""
+    chosen = ("bottom_k(5)", "random(5)", "random(5,fixed)", "banded(5)", "full x4")
+    others = ("full", "top_k(5)", "banded(5) x10", "top_k(5)+G1")
+    for task in (*PAIR, *(each for each in LEARNED if each not in PAIR)):
+        yield from compare(_small(task), (*chosen, *others), SIX)
 
 
-if __name__ == "__main__":
-    main()
+def adam_specs() -> Iterator[RunSpec]:
+    for task in PAIR:
+        base = _small(task)
+        base["training"] = {**base["training"], "optimiser": "adam"}
+        yield from compare(base, FEW_ARMS, SIX, training__learning_rate=ADAM_RATES)
+
+
+def ablations_specs() -> Iterator[RunSpec]:
+    for axis, values in ABLATIONS.items():
+        for task in PAIR:
+            yield from compare(_small(task), FEW_ARMS, SIX, **{axis: values})
+
+
+def listops_specs() -> list[RunSpec]:
+    """Eight hours with top-k, twenty with full attention."""
+    return grid({"task": "listops"}, pattern=["top_k(5)", "full"], seed=PAPER_SEEDS[:1])
+
+
+STAGES = [
+    Stage("k_sweep", k_sweep_specs, question=k_sweep.QUESTION, measure=[Inside()]),  # S
+    # published without the share of clipped steps, which may explain two of its arms
+    Stage(
+        "sharpness",
+        sharpness_specs,
+        question=sharpness.QUESTION,
+        measure=[Inside()],
+        needs=["clipped_share"],
+    ),  # S
+    Stage(
+        "controls",
+        controls_specs,
+        question="Must the kept keys be the highest scoring, or would others do?",
+        measure=[Inside()],
+    ),  # S
+    Stage("adam", adam_specs, question="Does the comparison depend on the optimiser?"),  # S
+    Stage(
+        "ablations", ablations_specs, question="Does the comparison depend on the rest of the setting?"
+    ),  # S
+    Stage("adam_paper", "adam_short", seeds=6, settings=STOP),  # P, as all that follow
+    Stage("learning_rate_paper", "learning_rate_short", seeds=6, settings=STOP),
+    Stage("even_pairs", "curves", tasks="even_pairs", seeds=6, measure=[Inside(), Lengths()]),
+    Stage("sharpness_even_pairs", "sharpness_paper", tasks="even_pairs", seeds=6, settings=STOP),
+    Stage(
+        "sharpness_missing_duplicate", "sharpness_paper", tasks="missing_duplicate", seeds=6, settings=STOP
+    ),
+    Stage("depth_paper", "depth_short", seeds=6, settings=STOP),
+    Stage("heads_paper", "heads_short", seeds=6, settings=STOP),
+    Stage("decay_paper", "decay_short", seeds=6, settings=STOP),
+    Stage(
+        "activations_paper",
+        "activations",
+        tasks="even_pairs",
+        patterns=THREE,
+        seeds=6,
+        settings=STOP,
+    ),
+    Stage(
+        "three_tasks",
+        "curves",
+        tasks="stack_manipulation, missing_duplicate, modular_arithmetic",
+        patterns=f"{THREE}; banded(5)",
+        seeds=6,
+        measure=[Inside(), Lengths()],
+    ),
+    Stage("parity", "curves", tasks="parity", patterns="full x1; top_k(5)", seeds=5),
+    Stage(
+        "listops_short",
+        "curves",
+        tasks="listops",
+        patterns=THREE,
+        seeds=6,
+        settings={"training.length": [101, 149], **STOP},
+        question="Does top-k learn ListOps of 101 to 149 tokens in fewer epochs?",
+    ),
+    Stage(
+        "listops", listops_specs, question="Does top-k learn ListOps in fewer epochs at the paper's setting?"
+    ),
+]

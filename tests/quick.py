@@ -38,7 +38,7 @@ BESIDE = {
     "benchmarks/": "tests/test_benchmarks.py",
     "setup.py": "tests/test_packages.py",
     ".ci/packages/": "tests/test_packages.py",
-    "results/campaign.py": "tests/test_suite.py",
+    "results/": "tests/cli/test_campaign.py",
 }
 #: more than so many files of tests, and `make test` is the better choice
 MOST = 25

@@ -32,6 +32,7 @@ LEVELS = {
     "trial": 7,
     "report": 8,
     "study": 9,
+    "campaign": 9.5,
     "cli": 10,
     "__main__": 11,
 }

@@ -1,7 +1,5 @@
 """The scripts around the tests: portable.py, quick.py, and the campaign of results."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,21 +58,3 @@ def test_a_change_chooses_the_tests_that_name_it(changed: str, tests: str) -> No
 
 def test_every_path_of_the_quick_tests_exists() -> None:
     assert all((ROOT / path).exists() for path in (*quick.CORE, *quick.BESIDE.values()))
-
-
-@pytest.mark.parametrize(("stage", "runs"), [("paper", 72), ("listops", 2)])
-def test_the_campaign_lists_its_runs(stage: str, runs: int, tmp_path: Path) -> None:
-    words = [sys.executable, str(ROOT / "results/campaign.py"), str(tmp_path), stage, "--list"]
-    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert lines[-1] == f"{runs} runs"
-    assert len({line.split()[0] for line in lines[:-1]}) == runs
-
-
-def test_the_campaign_exports_what_has_finished(tmp_path: Path) -> None:
-    store = tmp_path / "empty"
-    store.mkdir()
-    words = [str(store), "listops", "--export", str(tmp_path / "tables")]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "results/campaign.py"), *words], capture_output=True, text=True
-    )
-    assert done.stdout.startswith("0 of 2 runs"), done.stderr

@@ -11,6 +11,7 @@ import typer
 from semfocus import __version__
 from semfocus.cli import (
     bounds,
+    campaign,
     claims,
     doctor,
     evaluate,
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("study")(study.study)
+app.command("campaign")(campaign.campaign)
 app.command("status")(status.status)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)

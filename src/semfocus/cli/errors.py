@@ -36,7 +36,7 @@ def _nobody_reads() -> bool:
 def explains_errors(command: Command) -> Command:
     """A command whose expected errors become one line and an exit code, never a traceback."""
 
-    resumable = command.__name__ in ("train", "study", "landscape", "trial")
+    resumable = command.__name__ in ("train", "study", "campaign", "landscape", "trial")
 
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from semfocus.report.export.frames import NAMES
 from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.record import Record
-from semfocus.runs.shape import REQUIRED_NUMBERS
+from semfocus.runs.shape import OPTIONAL_NUMBERS, REQUIRED_NUMBERS
 from semfocus.runs.training_settings import TrainingSettings
 from semfocus.settings import LATER, ModelSettings, Settings
 
@@ -90,11 +90,12 @@ def merged(parts: Iterable[Exported]) -> Exported:
     return found
 
 
-def _completeness(values: Row) -> tuple[bool, int, int]:
-    """Large for a record that ended, has many epochs, and knows many columns of them."""
+def _completeness(values: Row) -> tuple[bool, int, int, int]:
+    """Large for a record that ended, has many epochs, knows what was clipped, and many columns besides."""
     curve = values["curve"]
-    known = sum(not _is_unknown(column[-1]) for column in curve.values() if column)
-    return values["state"] in ("done", "diverged"), len(curve.get("epoch", ())), known
+    known = [name for name, column in curve.items() if column and not _is_unknown(column[-1])]
+    newer = sum(name in known for name in OPTIONAL_NUMBERS)
+    return values["state"] in ("done", "diverged"), len(curve.get("epoch", ())), newer, len(known)
 
 
 def _is_unknown(value: object) -> bool:
