@@ -99,6 +99,7 @@ LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_clip", None, 1.0),
     ("training", "replace_sample", None, 0),
     ("training", "tokenizer", "bytes", "bpe:400"),
+    ("training", "clip_per_group", False, True),
 ]
 TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
 
@@ -209,6 +210,10 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
         ({"task": "parity", "model": {"score_clip": 0.0}}, "greater than 0"),
         ({"task": "parity", "model": {"score_gradient": -1.0}}, "greater than or equal to 0"),
         ({"task": "parity", "training": {"replace_sample": 5000}}, "below num_train=5000, got 5000"),
+        (
+            {"task": "parity", "training": {"clip_per_group": True, "clip_norm": None}},
+            "clip_per_group needs a clip_norm",
+        ),
         ({}, "Field required"),
     ],
 )

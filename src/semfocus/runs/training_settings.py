@@ -17,6 +17,8 @@ class TrainingSettings(Settings):
 
     `replace_sample`: the index of a training sample in whose place stands another draw; see measurements/twins.py.
     `tokenizer`: how a text becomes tokens, `bytes`, `unigram:SIZE` or `bpe:SIZE`.
+    `clip_per_group`: the gradient of each group of parameters is clipped to `clip_norm` by itself, so that a large
+    one of queries and keys does not shrink the steps of all other weights.
     """
 
     length: SpecLength
@@ -35,6 +37,7 @@ class TrainingSettings(Settings):
     drop_samples_per_epoch: int = Field(0, ge=0)
     replace_sample: Annotated[int | None, LATER] = Field(None, ge=0)
     tokenizer: Annotated[str, LATER] = "bytes"
+    clip_per_group: Annotated[bool, LATER] = False
 
     @model_validator(mode="after")
     def _leaves_samples(self) -> "TrainingSettings":
@@ -49,4 +52,6 @@ class TrainingSettings(Settings):
             )
         if self.optimiser == "adam" and self.momentum:
             raise ValueError("momentum belongs to optimiser='sgd'")
+        if self.clip_per_group and self.clip_norm is None:
+            raise ValueError("clip_per_group needs a clip_norm, got clip_norm=None")
         return self

@@ -92,7 +92,7 @@ def _measure(spec: RunSpec, device: torch.device) -> tuple[float, float]:
 
     def step() -> None:
         noise = stream(spec.seed, "calibration noise")
-        training_step(model, optimiser, samples, padding, rows, spec.training.clip_norm, noise)
+        training_step(model, optimiser, samples, padding, rows, spec.training, noise)
 
     step()  # the first one also allocates
     return _pace(step), _pace(lambda: evaluate(model, samples, spec.seed, 0)) / len(samples)

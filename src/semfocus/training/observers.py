@@ -30,8 +30,8 @@ class EpochResult:
     held_out_accuracy: float
     train_seconds: float
     evaluation_seconds: float
-    gradient_norm: float | None = None  # mean over the steps, before clipping; None where nothing was trained
-    clipped_share: float | None = None  # of the steps whose gradient was scaled down
+    gradient_norm: float | None = None  # see loop.Steps; None where nothing was trained
+    clipped_share: float | None = None
 
 
 @dataclass(frozen=True)

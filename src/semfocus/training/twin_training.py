@@ -62,10 +62,9 @@ class Twin:
 
     def step(self, rows: Tensor, noise: torch.Generator) -> float:
         """As in `train`; returns the norm of the gradient."""
-        clip = self.spec.training.clip_norm
-        return float(
-            training_step(self.model, self.optimiser, self.data.train, self.padding, rows, clip, noise)
-        )
+        settings = self.spec.training
+        step = training_step(self.model, self.optimiser, self.data.train, self.padding, rows, settings, noise)
+        return float(step.norm)
 
     def sample_gradient(self, row: int, epoch: int) -> float:
         """The norm of the gradient of one sample; the step that follows sees neither it nor its random numbers."""
