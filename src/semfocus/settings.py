@@ -80,8 +80,10 @@ class ModelSettings(Settings):
     """The architecture, apart from what the task and the pattern decide.
 
     `attention_dropout_in_evaluation` to `first_norm_eps` reproduce the authors' released code; see docs/deviations.md.
-    The last two separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
+    The others separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
     through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion stays below 2c.
+    `match_entropy` and `match_dispersion` name a pattern, to whose effective number of keys, or largest minus smallest score,
+    a factor brings each query on the same scores.
     """
 
     d_model: int = Field(64, ge=1)
@@ -101,6 +103,8 @@ class ModelSettings(Settings):
     first_norm_eps: float | None = Field(None, ge=0)
     score_gradient: Annotated[float, LATER] = Field(1.0, ge=0)
     score_clip: Annotated[float | None, LATER] = Field(None, gt=0)
+    match_entropy: Annotated[str | None, LATER] = None
+    match_dispersion: Annotated[str | None, LATER] = None
 
     @model_validator(mode="after")
     def _joint_has_one_head(self) -> "ModelSettings":

@@ -97,11 +97,14 @@ NAMES: list[tuple[str, dict[str, Any]]] = [
 LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_gradient", 1.0, 0.1),
     ("model", "score_clip", None, 1.0),
+    ("model", "match_entropy", None, "top_k(5)"),
+    ("model", "match_dispersion", None, "full"),
     ("training", "replace_sample", None, 0),
     ("training", "tokenizer", "bytes", "bpe:400"),
     ("training", "clip_per_group", False, True),
 ]
 TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
+PATTERN_OF_FIELD = {"match_dispersion": "top_k(5)"}
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -113,16 +116,22 @@ def test_fields_that_came_later_change_no_name(name: str, values: dict[str, Any]
 def test_a_field_that_came_later_is_written_only_where_it_is_used(
     part: str, field: str, default: Any, other: Any
 ) -> None:
-    task = TASK_OF_FIELD.get(field, "parity")
-    base = RunSpec(task=task)
-    said = RunSpec(**{"task": task, part: {field: default}})
-    used = RunSpec(**{"task": task, part: {field: other}})
+    values = {"task": TASK_OF_FIELD.get(field, "parity"), "pattern": PATTERN_OF_FIELD.get(field, "full")}
+    base = RunSpec(**values)
+    said = RunSpec(**values, **{part: {field: default}})
+    used = RunSpec(**values, **{part: {field: other}})
     assert base.digest == said.digest != used.digest
     assert base.model_dump(mode="json") == said.model_dump(mode="json")
     assert field not in base.model_dump()[part]
     written = json.loads(json.dumps(used.model_dump(mode="json")))
     assert written[part][field] == other
     assert RunSpec(**written) == used
+
+
+def test_a_pattern_that_a_control_names_is_written_in_one_way() -> None:
+    specs = [RunSpec(task="parity", model={"match_entropy": each}) for each in ("top_k(5)", " top_k( 5 )")]
+    assert specs[0] == specs[1]
+    assert specs[0].digest == specs[1].digest
 
 
 EARLIER = {"task": "text:stdlib", "pattern": "top_k( 5 )", "training": {"epochs": 2}}
@@ -213,6 +222,11 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
         (
             {"task": "parity", "training": {"clip_per_group": True, "clip_norm": None}},
             "clip_per_group needs a clip_norm",
+        ),
+        ({"task": "parity", "model": {"match_entropy": "top_q(5)"}}, "unknown pattern 'top_q'"),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "model": {"match_entropy": "top_k(9)"}},
+            r"match_entropy sharpens full attention, got pattern top_k\(5\)",
         ),
         ({}, "Field required"),
     ],

@@ -76,6 +76,7 @@ WRONG = {
     ),
     "a clip in words": ("spec.json", lambda record: record["spec"] | {"model": {"score_clip": "tight"}}),
     "one scale for all": ("spec.json", lambda record: record["spec"] | {"model": {"initial_scale": 3.0}}),
+    "a matched number": ("spec.json", lambda record: record["spec"] | {"model": {"match_entropy": 5}}),
     "no factor": ("spec.json", lambda record: record["spec"] | {"model": {"score_gradient": None}}),
 }
 

@@ -29,6 +29,13 @@ CONTROLLED = {
     "full gradient x0": {"model.score_gradient": 0.0},
     "top_k(5) clipped at 0.5": {"model.score_clip": 0.5},
     "full q/k start x3.1623": {"model.initial_scale.query_key": 3.1623},
+    "full entropy of top_k(5)": {"model.match_entropy": "top_k(5)"},
+    "full x4 entropy of random(5,fixed) q/k rate x10": {
+        "model.inverse_temperature": 4.0,
+        "model.match_entropy": "random(5,fixed)",
+        "training.learning_rate_scale.query_key": 10.0,
+    },
+    "top_k(5) dispersion of full": {"model.match_dispersion": "full"},
     "random(5,fixed) x2 clipped at 1 q/k rate x10": {
         "model.inverse_temperature": 2.0,
         "model.score_clip": 1.0,
@@ -56,11 +63,27 @@ def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() ->
 
 
 @pytest.mark.parametrize(
-    "text", ["full clipped", "full gradient", "full gradient /0", "full clipped at -1", ""]
+    "text",
+    [
+        "full entropy of",
+        "full entropy of tap_k(5)",
+        "full entropy top_k(5)",
+        "full clipped",
+        "full gradient",
+        "full gradient /0",
+        "full clipped at -1",
+        "",
+    ],
 )
 def test_an_arm_that_says_half_of_it_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|divided by 0"):
         read_arm(text)
+
+
+def test_the_pattern_that_a_control_names_is_read_as_any_other() -> None:
+    assert read_arm("full  entropy of top_k( 5 )") == ("full", {"model.match_entropy": "top_k(5)"})
+    with pytest.raises(ValueError, match="unknown pattern 'top_q'"):
+        read_arm("full entropy of top_q(5)")
 
 
 def test_patterns_of_the_recipe_are_selected() -> None:

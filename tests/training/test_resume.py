@@ -34,6 +34,8 @@ VARIANTS = {
     "random pattern": {"pattern": "random(3)"},
     "heavy dropout": {"model": {"dropout": 0.5}},
     "varying lengths": {"training": {"length": [3, 6]}},
+    "matched entropy": {"pattern": "full", "model": {"match_entropy": "top_k(3)"}},
+    "matched dispersion": {"model": {"match_dispersion": "full"}},
 }
 
 

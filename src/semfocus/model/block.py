@@ -126,7 +126,8 @@ def _has_fast_path(pattern: Pattern, length: int) -> bool:
 
 def _has_plain_scores(config: ModelConfig) -> bool:
     """Whether scores are mere products with their own gradient: the fused kernel knows no controls."""
-    return config.score_clip is None and (config.score_gradient == 1.0 or not torch.is_grad_enabled())
+    changed = (config.score_clip, config.match_entropy, config.match_dispersion)
+    return changed == (None,) * 3 and (config.score_gradient == 1.0 or not torch.is_grad_enabled())
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from semfocus.mechanisms import Full, Pattern, parse_pattern
+from semfocus.mechanisms.control_rules import refuse_controls
 from semfocus.settings import ModelSettings, Settings
 
 
@@ -28,6 +29,11 @@ class ModelConfig(ModelSettings):
     @field_serializer("pattern")
     def _write_pattern(self, value: Pattern) -> str:
         return str(value)
+
+    @model_validator(mode="after")
+    def _controls_go_with_the_pattern(self) -> "ModelConfig":
+        refuse_controls(self, self.pattern)
+        return self
 
     @model_validator(mode="after")
     def _globals_see_everything(self) -> "ModelConfig":

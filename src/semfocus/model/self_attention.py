@@ -8,8 +8,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.kernels.cpu.operations import split_three
-from semfocus.mechanisms import ObservableAttention
+from semfocus.mechanisms import ObservableAttention, QueryRows, parse_pattern
+from semfocus.mechanisms.call import allowed_rows
+from semfocus.mechanisms.reference import allowed_scores
 from semfocus.model.config import ModelConfig
+from semfocus.model.matching import dispersion_factors, entropy_factors
 
 
 def with_gradient_times(tensor: Tensor, factor: float) -> Tensor:
@@ -54,10 +57,11 @@ class SelfAttention(ObservableAttention):
         query, key, value = split_three(F.linear(x, weight, bias))
         # Scores are linear in each of the two, so this is the factor on the gradient of the scores themselves.
         factor = self.config.score_gradient
+        query, key = (self._split(with_gradient_times(each, factor)) for each in (query, key))
         mixed = self.attend(
             x,
-            self._split(with_gradient_times(query, factor)),
-            self._split(with_gradient_times(key, factor)),
+            self._matched(query, key, mask),
+            key,
             self._split(value),
             self.config.pattern,
             mask=mask,
@@ -68,6 +72,23 @@ class SelfAttention(ObservableAttention):
             score_clip=self.config.score_clip,
         )
         return self.out(mixed.transpose(1, 2).flatten(2))
+
+    def _matched(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        """The query times the factor at which its scores are as sharp as those of another pattern: a constant to gradients."""
+        config = self.config
+        named = config.match_entropy or config.match_dispersion
+        if named is None:
+            return query
+        with torch.no_grad():
+            length = query.shape[-2]
+            allowed = allowed_rows(QueryRows(0, length, length, length), mask, config.causal, query.device)
+            scores = allowed_scores(query, key, self.scale, allowed)
+            wanted = parse_pattern(named).keep(scores, allowed)
+            if config.match_entropy is not None:
+                factors = entropy_factors(scores, allowed, wanted)
+            else:
+                factors = dispersion_factors(scores, allowed, config.pattern.keep(scores, allowed), wanted)
+        return query * factors
 
     def _split(self, x: Tensor) -> Tensor:
         """(batch, length, heads * d_model) -> (batch, heads, length, d_model)"""

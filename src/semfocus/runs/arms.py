@@ -52,7 +52,7 @@ class Control:
     """A setting that separates causes: its plain value, and the words for any other."""
 
     plain: float | None
-    words: Callable[[float], str]
+    words: Callable[[Any], str]
 
 
 def _gradient(value: float) -> str:
@@ -61,6 +61,8 @@ def _gradient(value: float) -> str:
 
 #: by flat key, in the order of the label
 CONTROLS: Mapping[str, Control] = {
+    "model.match_entropy": Control(None, lambda pattern: f" entropy of {pattern}"),
+    "model.match_dispersion": Control(None, lambda pattern: f" dispersion of {pattern}"),
     "model.score_gradient": Control(1.0, _gradient),
     "model.score_clip": Control(None, lambda value: f" clipped at {value:g}"),
     "model.initial_scale.query_key": Control(1.0, lambda value: f" q/k start{SHARPENED}{value:g}"),

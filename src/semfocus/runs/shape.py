@@ -39,15 +39,17 @@ _FACTORS = (
     ("model", "initial_scale", "query_key"),
     ("training", "learning_rate_scale", "query_key"),
 )
+_TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"))
+_MAY_BE_NONE = ("score_clip", "match_entropy", "match_dispersion")
 
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:
     """What keeps it from being a spec; its values are checked by whoever makes a RunSpec of it."""
     problem = _problem(spec, _SPEC) or _problem(spec["training"], {"epochs": int}, "training.")
-    return problem or next(filter(None, (_problem_of_factor(spec, path) for path in _FACTORS)), None)
+    return problem or next(filter(None, (_problem_at(spec, path) for path in (*_FACTORS, *_TEXTS))), None)
 
 
-def _problem_of_factor(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
+def _problem_at(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
     value: Any = spec
     for place, name in enumerate(path):
         if not isinstance(value, dict):
@@ -55,8 +57,10 @@ def _problem_of_factor(spec: dict[str, Any], path: tuple[str, ...]) -> str | Non
         if name not in value:
             return None
         value = value[name]
-    may_be_none = path[-1] == "score_clip" and value is None
-    return None if may_be_none or isinstance(value, int | float) else f"{'.'.join(path)} is not a number"
+    if value is None and path[-1] in _MAY_BE_NONE:
+        return None
+    kind, words = (str, "a text") if path in _TEXTS else (int | float, "a number")
+    return None if isinstance(value, kind) else f"{'.'.join(path)} is not {words}"
 
 
 def problem_of_record(record: dict[str, Any]) -> str | None:

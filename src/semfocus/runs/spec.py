@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from semfocus.mechanisms import Pattern, PatternByRows, parse_pattern
+from semfocus.mechanisms.control_rules import refuse_controls
 from semfocus.runs.paper_settings import paper_model, paper_training
 from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.training_settings import TrainingSettings
@@ -49,7 +50,7 @@ class RunSpec(Settings):
         for key, paper in (("model", paper_model(task.name)), ("training", _usual_training(task))):
             given = values.get(key, {})
             if isinstance(given, dict):
-                filled[key] = paper | given
+                filled[key] = paper | given | _written_patterns(given)
         earlier = values.get("pretraining")
         if isinstance(earlier, dict) and isinstance(earlier.get("task"), str):
             training = _usual_training(parse_task(earlier["task"])) | dict(earlier.get("training", {}))
@@ -60,6 +61,11 @@ class RunSpec(Settings):
     @classmethod
     def _write_pattern(cls, value: Any) -> str:
         return str(value if isinstance(value, Pattern) else parse_pattern(value))
+
+    @model_validator(mode="after")
+    def _check_controls(self) -> "RunSpec":
+        refuse_controls(self.model, self.pattern_value)
+        return self
 
     @model_validator(mode="after")
     def _check_task(self) -> "RunSpec":
@@ -137,6 +143,12 @@ class RunSpec(Settings):
     def digest(self) -> str:
         """The name of the run: equal specs, equal names."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:20]
+
+
+def _written_patterns(model: dict[str, Any]) -> dict[str, str]:
+    """The patterns that controls name, each in its one way to be written."""
+    names = ("match_entropy", "match_dispersion")
+    return {name: str(parse_pattern(model[name])) for name in names if isinstance(model.get(name), str)}
 
 
 def _usual_training(task: Task) -> dict[str, Any]:
