@@ -99,12 +99,14 @@ LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_clip", None, 1.0),
     ("model", "match_entropy", None, "top_k(5)"),
     ("model", "match_dispersion", None, "full"),
+    ("model", "selection", None, "initial"),
+    ("model", "selection_noise", 0.0, 0.5),
     ("training", "replace_sample", None, 0),
     ("training", "tokenizer", "bytes", "bpe:400"),
     ("training", "clip_per_group", False, True),
 ]
 TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
-PATTERN_OF_FIELD = {"match_dispersion": "top_k(5)"}
+PATTERN_OF_FIELD = dict.fromkeys(("match_dispersion", "selection", "selection_noise"), "top_k(5)")
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -227,6 +229,20 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
         (
             {"task": "parity", "pattern": "top_k(5)", "model": {"match_entropy": "top_k(9)"}},
             r"match_entropy sharpens full attention, got pattern top_k\(5\)",
+        ),
+        (
+            {"task": "listops", "model": {"selection": "relevant"}},
+            "selection='relevant': listops cannot say which tokens decide the label",
+        ),
+        ({"task": "text:stdlib", "model": {"selection": "relevant"}}, "text cannot say which tokens decide"),
+        (
+            {
+                "task": "parity",
+                "pattern": "top_k(5)",
+                "model": {"selection": "initial"},
+                "pretraining": {"task": "even_pairs", "pattern": "top_k(5)"},
+            },
+            "this run starts from a pre-trained one",
         ),
         ({}, "Field required"),
     ],

@@ -77,6 +77,7 @@ WRONG = {
     "a clip in words": ("spec.json", lambda record: record["spec"] | {"model": {"score_clip": "tight"}}),
     "one scale for all": ("spec.json", lambda record: record["spec"] | {"model": {"initial_scale": 3.0}}),
     "a matched number": ("spec.json", lambda record: record["spec"] | {"model": {"match_entropy": 5}}),
+    "noise in words": ("spec.json", lambda record: record["spec"] | {"model": {"selection_noise": "much"}}),
     "no factor": ("spec.json", lambda record: record["spec"] | {"model": {"score_gradient": None}}),
 }
 

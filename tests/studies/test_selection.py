@@ -36,6 +36,9 @@ CONTROLLED = {
         "training.learning_rate_scale.query_key": 10.0,
     },
     "top_k(5) dispersion of full": {"model.match_dispersion": "full"},
+    "full oracle keys": {"model.selection": "relevant"},
+    "top_k(5) x4 initial keys": {"model.inverse_temperature": 4.0, "model.selection": "initial"},
+    "top_k(5) noisy 0.5": {"model.selection_noise": 0.5},
     "random(5,fixed) x2 clipped at 1 q/k rate x10": {
         "model.inverse_temperature": 2.0,
         "model.score_clip": 1.0,

@@ -36,6 +36,9 @@ VARIANTS = {
     "varying lengths": {"training": {"length": [3, 6]}},
     "matched entropy": {"pattern": "full", "model": {"match_entropy": "top_k(3)"}},
     "matched dispersion": {"model": {"match_dispersion": "full"}},
+    "oracle keys": {"pattern": "full", "model": {"selection": "relevant"}},
+    "initial keys": {"model": {"selection": "initial", "num_blocks": 2}},
+    "noisy keys": {"model": {"selection_noise": 1.0}},
 }
 
 

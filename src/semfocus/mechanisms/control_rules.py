@@ -1,7 +1,7 @@
 """Which controls of a study go with which pattern, so that no run means something else than its label says."""
 
 from semfocus.mechanisms.catalog import parse_pattern
-from semfocus.mechanisms.controls import Random
+from semfocus.mechanisms.controls import BottomK, Random
 from semfocus.mechanisms.input_agnostic import Full
 from semfocus.mechanisms.pattern import Pattern
 from semfocus.settings import ModelSettings
@@ -13,6 +13,35 @@ def refuse_controls(model: ModelSettings, pattern: Pattern) -> None:
         text = getattr(model, name)
         if text is not None:
             _refuse_matching(name, model, pattern, parse_pattern(text))
+    if model.selection is not None:
+        _refuse_selection(f"selection={model.selection!r}", model, pattern)
+        if model.selection == "relevant" and not isinstance(pattern, Full):
+            raise ValueError(
+                f"selection='relevant' hands every query its keys: pattern must be full, got {pattern}"
+            )
+        if model.selection == "initial" and not _chooses_by_score(pattern):
+            raise ValueError(f"selection='initial' needs a pattern that chooses by score, got {pattern}")
+    if model.selection_noise:
+        name = f"selection_noise={model.selection_noise:g}"
+        _refuse_selection(name, model, pattern)
+        if model.selection is not None or model.score_clip is not None:
+            raise ValueError(
+                f"{name} disturbs a choice by plain scores, not one by selection or of clipped scores"
+            )
+        if not _chooses_by_score(pattern):
+            raise ValueError(f"{name} needs a pattern that chooses by score, got {pattern}")
+
+
+def _refuse_selection(name: str, model: ModelSettings, pattern: Pattern) -> None:
+    _refuse_joint(name, model)
+    if pattern.global_tokens():
+        raise ValueError(f"{name} does not go with global tokens, got {pattern}")
+    if model.match_entropy is not None or model.match_dispersion is not None:
+        raise ValueError(f"{name} does not go with match_entropy or match_dispersion")
+
+
+def _chooses_by_score(pattern: Pattern) -> bool:
+    return pattern.family == "input-dependent" or isinstance(pattern, BottomK)
 
 
 def _refuse_matching(name: str, model: ModelSettings, pattern: Pattern, other: Pattern) -> None:

@@ -34,13 +34,14 @@ _KEPT_KEYS = {
 #: what labels are made of; a field that is not written is at its default
 _FACTORS = (
     ("model", "inverse_temperature"),
+    ("model", "selection_noise"),
     ("model", "score_gradient"),
     ("model", "score_clip"),
     ("model", "initial_scale", "query_key"),
     ("training", "learning_rate_scale", "query_key"),
 )
-_TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"))
-_MAY_BE_NONE = ("score_clip", "match_entropy", "match_dispersion")
+_TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"), ("model", "selection"))
+_MAY_BE_NONE = ("score_clip", "match_entropy", "match_dispersion", "selection")
 
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:

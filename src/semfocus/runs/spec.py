@@ -85,6 +85,7 @@ class RunSpec(Settings):
             raise ValueError(
                 "training.replace_sample needs a task that draws samples; a data file has only its own"
             )
+        self._check_selection(task)
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))
@@ -96,6 +97,14 @@ class RunSpec(Settings):
             own = {key: getattr(self._pretraining_spec, key) for key in ("task", "pattern", "data")}
             object.__setattr__(self, "pretraining", self.pretraining.model_copy(update=own))
         return self
+
+    def _check_selection(self, task: Task) -> None:
+        if self.model.selection == "relevant" and type(task).relevant is Task.relevant:
+            raise ValueError(f"selection='relevant': {task.name} cannot say which tokens decide the label")
+        if self.model.selection == "initial" and self.pretraining is not None:
+            raise ValueError(
+                "selection='initial' is that of an untrained model; this run starts from a pre-trained one"
+            )
 
     def _checked_text(self, text: TextTask) -> TextTask:
         if not isinstance(self.training.length, int):

@@ -20,6 +20,8 @@ _ARM = re.compile(
     rf"(?:\s+{_TIMES}{_NUMBER.format('sharper')})?"
     rf"(?:\s+entropy\s+of{_PATTERN.format('entropy')})?"
     rf"(?:\s+dispersion\s+of{_PATTERN.format('dispersion')})?"
+    r"(?:\s+(?P<selection>oracle|initial)\s+keys)?"
+    rf"(?:\s+noisy{_NUMBER.format('noise')})?"
     rf"(?:\s+gradient\s*(?:{_TIMES}{_NUMBER.format('gradient')}|[/\u00f7]{_NUMBER.format('divided')}))?"
     rf"(?:\s+clipped\s+at{_NUMBER.format('clip')})?"
     rf"(?:\s+q/k\s+start\s*{_TIMES}{_NUMBER.format('start')})?"
@@ -28,12 +30,14 @@ _ARM = re.compile(
 )
 _KEYS = {
     "sharper": "model.inverse_temperature",
+    "noise": "model.selection_noise",
     "gradient": "model.score_gradient",
     "divided": "model.score_gradient",
     "clip": "model.score_clip",
     "start": "model.initial_scale.query_key",
     "rate": "training.learning_rate_scale.query_key",
 }
+_SELECTIONS = {"oracle": "relevant", "initial": "initial"}
 _NAMED = {"entropy": "model.match_entropy", "dispersion": "model.match_dispersion"}
 
 
@@ -47,6 +51,8 @@ def read_arm(text: str) -> tuple[str, dict[str, Any]]:
     if matched is None:
         return str(parse_pattern(text)), {}  # which says what is wrong with it
     named = {key: str(parse_pattern(matched[name])) for name, key in _NAMED.items() if matched[name]}
+    if matched["selection"]:
+        named["model.selection"] = _SELECTIONS[matched["selection"]]
     said = {name: float(matched[name]) for name in _KEYS if matched[name] is not None}
     if said.get("divided") == 0:
         raise ValueError(f"a gradient cannot be divided by 0: {text!r}")

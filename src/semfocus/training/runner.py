@@ -213,7 +213,8 @@ def dataset_of(spec: RunSpec) -> Dataset:
 def build_model(spec: RunSpec) -> Classifier:
     """The untrained model of a run."""
     config = model_config(spec)
-    return (LanguageModel if config.causal else Classifier)(config, seed=spec.seed)
+    relevant = spec.task_value.relevant if config.selection == "relevant" else None
+    return (LanguageModel if config.causal else Classifier)(config, spec.seed, relevant)
 
 
 def model_config(spec: RunSpec) -> ModelConfig:
