@@ -1,6 +1,6 @@
 """Typed, frozen settings that refuse unknown keys, and those of a model's architecture."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -110,8 +110,24 @@ class ModelSettings(Settings):
     selection: Annotated[Literal["relevant", "initial"] | None, LATER] = None
     selection_noise: Annotated[float, LATER] = Field(0.0, ge=0)
 
+    def without_controls(self) -> Self:
+        """The same architecture without what makes an arm: an inverse temperature of 1, and no control at work."""
+        return self.model_copy(update=_WITHOUT_CONTROLS)
+
     @model_validator(mode="after")
     def _joint_has_one_head(self) -> "ModelSettings":
         if self.projections == "joint" and self.num_heads != 1:
             raise ValueError(f"projections='joint' has one head, got num_heads={self.num_heads}")
         return self
+
+
+#: of a model: what can be switched on and off while it learns
+_WITHOUT_CONTROLS = {
+    "inverse_temperature": 1.0,
+    "score_gradient": 1.0,
+    "score_clip": None,
+    "match_entropy": None,
+    "match_dispersion": None,
+    "selection": None,
+    "selection_noise": 0.0,
+}

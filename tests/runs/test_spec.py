@@ -104,9 +104,14 @@ LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("training", "replace_sample", None, 0),
     ("training", "tokenizer", "bytes", "bpe:400"),
     ("training", "clip_per_group", False, True),
+    ("training", "plain_after", None, 100),
+    ("training", "plain_before", None, 100),
+    ("training", "evaluate_every", None, 10),
 ]
 TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
-PATTERN_OF_FIELD = dict.fromkeys(("match_dispersion", "selection", "selection_noise"), "top_k(5)")
+PATTERN_OF_FIELD = dict.fromkeys(
+    ("match_dispersion", "selection", "selection_noise", "plain_after", "plain_before"), "top_k(5)"
+)
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -243,6 +248,27 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
                 "pretraining": {"task": "even_pairs", "pattern": "top_k(5)"},
             },
             "this run starts from a pre-trained one",
+        ),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "training": {"plain_after": 9, "plain_before": 9}},
+            "two halves of one question: choose one",
+        ),
+        ({"task": "parity", "training": {"plain_after": 9}}, "this one is plain all along"),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "training": {"plain_after": 0}},
+            "greater than or equal to 1",
+        ),
+        (
+            {"task": "parity", "pattern": "banded(5)+G1", "training": {"plain_before": 9}},
+            r"the global tokens of banded\(5\)\+G1 cannot come and go",
+        ),
+        (
+            {
+                "task": "parity",
+                "model": {"initial_scale": {"query_key": 2.0}},
+                "training": {"plain_after": 9},
+            },
+            "a start of queries and keys cannot be undone",
         ),
         ({}, "Field required"),
     ],

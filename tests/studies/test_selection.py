@@ -39,6 +39,13 @@ CONTROLLED = {
     "full oracle keys": {"model.selection": "relevant"},
     "top_k(5) x4 initial keys": {"model.inverse_temperature": 4.0, "model.selection": "initial"},
     "top_k(5) noisy 0.5": {"model.selection_noise": 0.5},
+    "full x10 first 100 steps": {"model.inverse_temperature": 10.0, "training.plain_after": 100},
+    "top_k(5) after 1 step": {"training.plain_before": 1},
+    "full entropy of top_k(5) q/k rate x10 after 1000000 steps": {
+        "model.match_entropy": "top_k(5)",
+        "training.learning_rate_scale.query_key": 10.0,
+        "training.plain_before": 1_000_000,
+    },
     "random(5,fixed) x2 clipped at 1 q/k rate x10": {
         "model.inverse_temperature": 2.0,
         "model.score_clip": 1.0,
@@ -68,6 +75,11 @@ def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() ->
 @pytest.mark.parametrize(
     "text",
     [
+        "full x4 first 100",
+        "full x4 after 1.5 steps",
+        "full oracle",
+        "top_k(5) keys",
+        "top_k(5) noisy",
         "full entropy of",
         "full entropy of tap_k(5)",
         "full entropy top_k(5)",

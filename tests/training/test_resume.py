@@ -38,6 +38,8 @@ VARIANTS = {
     "matched dispersion": {"model": {"match_dispersion": "full"}},
     "oracle keys": {"pattern": "full", "model": {"selection": "relevant"}},
     "initial keys": {"model": {"selection": "initial", "num_blocks": 2}},
+    "first steps": {"training": {"plain_after": 15}},
+    "later steps": {"training": {"plain_before": 15, "evaluate_every": 4}},
     "noisy keys": {"model": {"selection_noise": 1.0}},
 }
 

@@ -32,7 +32,7 @@ class Classifier(nn.Module):
             raise ValueError(
                 f"relevant=... belongs to selection='relevant', got {config.selection!r} and {relevant}"
             )
-        self.config = config
+        self.config = self.in_force = config
         self.relevant = relevant
         # Layers draw values that a seed replaces; PyTorch's own generator then stays where it was.
         with torch.random.fork_rng(devices=[], enabled=seed is not None):
@@ -65,17 +65,25 @@ class Classifier(nn.Module):
             x = block(x, mask, generator, keys)
         return self.readout(mean_over(x, takes_part))
 
+    def attend_plainly(self, plain: bool) -> None:
+        """Plain full attention from now on, in place of the pattern, inverse temperature and controls; or these again."""
+        self.in_force = self.config.plain() if plain else self.config
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            block.attention.follow(self.in_force)
+
     def _chosen_keys(
         self, tokens: Tensor, padding: Tensor | None, generator: torch.Generator | None
     ) -> Sequence[Tensor | None]:
         """For each block the keys that `selection` gives it, of those that may be attended to."""
-        if self.config.selection == "initial":
+        if self.in_force.selection == "initial":
             initial = self._initial[0]
             with torch.no_grad(), capture(initial) as traces:
                 initial(tokens, padding, generator=generator)
             return [trace.kept for trace in traces]
         keys = None
-        if self.relevant is not None:
+        if self.in_force.selection == "relevant":
+            assert self.relevant is not None
             tokens, real = self._pad(tokens, padding)
             found = self.relevant(tokens)
             assert found is not None, "the spec refuses tasks that cannot say"

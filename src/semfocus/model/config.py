@@ -43,6 +43,10 @@ class ModelConfig(ModelSettings):
             )
         return self
 
+    def plain(self) -> "ModelConfig":
+        """Plain full attention in the same architecture."""
+        return self.without_controls().model_copy(update={"pattern": Full()})
+
     @property
     def num_globals(self) -> int:
         """Global tokens appended to every sequence."""

@@ -43,12 +43,16 @@ class SelfAttention(ObservableAttention):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.follow(config)
         width = config.num_heads * config.d_model
         self.query = nn.Linear(config.d_model, width)
         self.key = nn.Linear(config.d_model, width)
         self.value = nn.Linear(config.d_model, width)
         self.out = nn.Linear(width, config.d_model)
+
+    def follow(self, config: ModelConfig) -> None:
+        """Attend as this config of the same architecture says from now on."""
+        self.config = config
         self.scale = config.inverse_temperature / math.sqrt(config.d_model)
 
     def forward(
@@ -130,9 +134,13 @@ class JointSelfAttention(ObservableAttention):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.follow(config)
         self.score = nn.Linear(config.d_model, config.d_model, bias=False)
         self.value = nn.Linear(config.d_model, config.d_model, bias=False)
+
+    def follow(self, config: ModelConfig) -> None:
+        """As in SelfAttention."""
+        self.config = config
 
     def forward(
         self,

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from semfocus.runs.paper_settings import paper_model, paper_training
+from semfocus.words import count_of
 
 _OF_FILES = ("file:", "text:")
 #: no file, but a folder may be called so
@@ -69,6 +70,8 @@ CONTROLS: Mapping[str, Control] = {
     "model.score_clip": Control(None, lambda value: f" clipped at {value:g}"),
     "model.initial_scale.query_key": Control(1.0, lambda value: f" q/k start{SHARPENED}{value:g}"),
     "training.learning_rate_scale.query_key": Control(1.0, lambda value: f" q/k rate{SHARPENED}{value:g}"),
+    "training.plain_after": Control(None, lambda steps: f" first {count_of(steps, 'step')}"),
+    "training.plain_before": Control(None, lambda steps: f" after {count_of(steps, 'step')}"),
 }
 
 

@@ -39,9 +39,14 @@ _FACTORS = (
     ("model", "score_clip"),
     ("model", "initial_scale", "query_key"),
     ("training", "learning_rate_scale", "query_key"),
+    ("training", "plain_after"),
+    ("training", "plain_before"),
 )
 _TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"), ("model", "selection"))
-_MAY_BE_NONE = ("score_clip", "match_entropy", "match_dispersion", "selection")
+_MAY_BE_NONE = (
+    *("score_clip", "match_entropy", "match_dispersion", "selection"),
+    *("plain_after", "plain_before"),
+)
 
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:
@@ -73,7 +78,17 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
         problem = "summary is not a dict"
     if problem is None and not are_probe_rows(record.get("probes", [])):
         problem = "probes is not a list of probe rows"
+    if problem is None and not _are_steps(record.get("steps", {})):
+        problem = "steps is not a list of steps and one of accuracies"
     return problem
+
+
+def _are_steps(steps: object) -> bool:
+    if not isinstance(steps, dict):
+        return False
+    columns = [steps.get(name) for name in ("step", "train_accuracy")]
+    lengths = {len(each) if isinstance(each, list) else None for each in columns}
+    return not steps or (len(lengths) == 1 and None not in lengths)
 
 
 def kept_file(measurement: str) -> tuple[str, str]:

@@ -86,6 +86,7 @@ class RunSpec(Settings):
                 "training.replace_sample needs a task that draws samples; a data file has only its own"
             )
         self._check_selection(task)
+        self._check_plain_steps(task)
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))
@@ -97,6 +98,23 @@ class RunSpec(Settings):
             own = {key: getattr(self._pretraining_spec, key) for key in ("task", "pattern", "data")}
             object.__setattr__(self, "pretraining", self.pretraining.model_copy(update=own))
         return self
+
+    def _check_plain_steps(self, task: Task) -> None:
+        training = self.training
+        name = "plain_after" if training.plain_after is not None else "plain_before"
+        if getattr(training, name) is None:
+            return
+        if isinstance(task, FileTask):
+            raise ValueError(
+                f"training.{name} counts steps, and how many an epoch has depends on the data file"
+            )
+        if self.pattern_value.global_tokens():
+            raise ValueError(f"training.{name}: the global tokens of {self.pattern} cannot come and go")
+        if self.model.initial_scale.query_key != 1:
+            raise ValueError(f"training.{name}: a start of queries and keys cannot be undone later")
+        rate = training.learning_rate_scale.query_key
+        if self.pattern == "full" and self.model == self.model.without_controls() and rate == 1:
+            raise ValueError(f"training.{name} needs an arm to switch on or off; this one is plain all along")
 
     def _check_selection(self, task: Task) -> None:
         if self.model.selection == "relevant" and type(task).relevant is Task.relevant:

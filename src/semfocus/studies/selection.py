@@ -26,6 +26,8 @@ _ARM = re.compile(
     rf"(?:\s+clipped\s+at{_NUMBER.format('clip')})?"
     rf"(?:\s+q/k\s+start\s*{_TIMES}{_NUMBER.format('start')})?"
     rf"(?:\s+q/k\s+rate\s*{_TIMES}{_NUMBER.format('rate')})?"
+    r"(?:\s+first\s+(?P<first>\d+)\s+steps?)?"
+    r"(?:\s+after\s+(?P<after>\d+)\s+steps?)?"
     r"\s*"
 )
 _KEYS = {
@@ -37,6 +39,7 @@ _KEYS = {
     "start": "model.initial_scale.query_key",
     "rate": "training.learning_rate_scale.query_key",
 }
+_STEPS = {"first": "training.plain_after", "after": "training.plain_before"}
 _SELECTIONS = {"oracle": "relevant", "initial": "initial"}
 _NAMED = {"entropy": "model.match_entropy", "dispersion": "model.match_dispersion"}
 
@@ -50,7 +53,10 @@ def read_arm(text: str) -> tuple[str, dict[str, Any]]:
     matched = _ARM.fullmatch(text)
     if matched is None:
         return str(parse_pattern(text)), {}  # which says what is wrong with it
-    named = {key: str(parse_pattern(matched[name])) for name, key in _NAMED.items() if matched[name]}
+    named: dict[str, Any] = {
+        key: str(parse_pattern(matched[name])) for name, key in _NAMED.items() if matched[name]
+    }
+    named |= {key: int(matched[name]) for name, key in _STEPS.items() if matched[name]}
     if matched["selection"]:
         named["model.selection"] = _SELECTIONS[matched["selection"]]
     said = {name: float(matched[name]) for name in _KEYS if matched[name] is not None}

@@ -92,12 +92,13 @@ def train_epoch(
     observers: Sequence[Observer] = (),
 ) -> Steps:
     """From the state after the epoch before to that after this one. In epoch 0 nothing is trained."""
-    rate = set_learning_rate(optimiser, settings, epoch)
     if epoch == 0:
-        return Steps(rate)
+        return Steps(put_in_force(model, optimiser, settings, 0, 0))
     model.train()
     padding = padding_of(data.train)
     batches = batches_of(data.train, settings, seed, epoch)
+    before = (epoch - 1) * len(batches)
+    rate = put_in_force(model, optimiser, settings, epoch, before)
     steps: list[Clipping] = []
     for index, rows in enumerate(batches):
         noise = noise_of(seed, epoch, index, len(batches))
@@ -105,10 +106,21 @@ def train_epoch(
             steps.append(training_step(model, optimiser, data.train, padding, rows, settings, noise))
         except Diverged as error:
             raise Diverged(f"{error} in epoch {epoch}, batch {index + 1}") from None
+        put_in_force(model, optimiser, settings, epoch, before + index + 1)
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
     norm = sum(float(each.norm) for each in steps) / len(steps)
     return Steps(rate, norm, sum(each.was_needed for each in steps) / len(steps))
+
+
+def put_in_force(
+    model: Classifier, optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int, steps: int
+) -> float:
+    """What holds after so many steps in all, for the next one and for evaluation: attention and rates; returns the rate."""
+    plain = settings.is_plain(steps)
+    if plain != (model.in_force is not model.config):
+        model.attend_plainly(plain)
+    return set_learning_rate(optimiser, settings, epoch, plain)
 
 
 def batches_of(samples: Samples, settings: TrainingSettings, seed: int, epoch: int) -> tuple[Tensor, ...]:

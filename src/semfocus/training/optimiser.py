@@ -8,6 +8,7 @@ from torch import nn
 
 from semfocus.model import parameter_group
 from semfocus.runs import TrainingSettings
+from semfocus.settings import GroupFactors
 
 
 def build_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -62,11 +63,16 @@ def _norm_of(parameters: Iterable[nn.Parameter]) -> torch.Tensor:
     return nn.utils.get_total_norm(gradients, foreach=True)
 
 
-def set_learning_rate(optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int) -> float:
-    """The rate of an epoch, counted from 1: decayed once after every epoch."""
+def set_learning_rate(
+    optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int, plain: bool = False
+) -> float:
+    """The rate of an epoch, counted from 1: decayed once after every epoch.
+
+    While attention is plain, so is the rate of queries and keys.
+    """
     rate = settings.learning_rate * settings.learning_rate_decay ** max(epoch - 1, 0)
-    for group in optimiser.param_groups:
-        group["lr"] = rate * group["factor"]
+    for name, group in zip(GroupFactors.model_fields, optimiser.param_groups, strict=True):
+        group["lr"] = rate if plain and name == "query_key" else rate * group["factor"]
     return rate
 
 
