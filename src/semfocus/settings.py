@@ -83,7 +83,8 @@ class ModelSettings(Settings):
     The others separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
     through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion stays below 2c.
     `match_entropy` and `match_dispersion` name a pattern, to whose effective number of keys, or largest minus smallest score,
-    a factor brings each query on the same scores. `selection` hands queries the keys they attend to: those that decide the
+    a factor brings each query on the same scores; with `match_keeps_gradient` the gradient of the scores is that of a
+    factor of 1. `selection` hands queries the keys they attend to: those that decide the
     label, or those that the untrained model keeps. `selection_noise` adds so many standard deviations of normal noise to
     the scores by which keys are chosen, and to nothing else.
     """
@@ -107,6 +108,7 @@ class ModelSettings(Settings):
     score_clip: Annotated[float | None, LATER] = Field(None, gt=0)
     match_entropy: Annotated[str | None, LATER] = None
     match_dispersion: Annotated[str | None, LATER] = None
+    match_keeps_gradient: Annotated[bool, LATER] = False
     selection: Annotated[Literal["relevant", "initial"] | None, LATER] = None
     selection_noise: Annotated[float, LATER] = Field(0.0, ge=0)
 
@@ -128,6 +130,7 @@ _WITHOUT_CONTROLS = {
     "score_clip": None,
     "match_entropy": None,
     "match_dispersion": None,
+    "match_keeps_gradient": False,
     "selection": None,
     "selection_noise": 0.0,
 }

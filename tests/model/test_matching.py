@@ -171,6 +171,8 @@ MATCHED = [
     {"pattern": f"top_k({K})", "match_dispersion": "full"},
     {"pattern": f"top_k({K})", "match_dispersion": "full", "num_heads": 2, "causal": True},
     {"match_entropy": f"top_k({K})", "causal": True, "num_heads": 2},
+    {"match_entropy": f"top_k({K})", "match_keeps_gradient": True, "num_heads": 2},
+    {"pattern": f"top_k({K})", "match_dispersion": "full", "match_keeps_gradient": True},
 ]
 
 
@@ -222,9 +224,11 @@ def test_a_layer_follows_the_formula_with_the_factor_as_a_constant(changes, mask
         own = plain.amax(-1) - plain.masked_fill(~kept, torch.inf).amin(-1)
         factor = torch.where(own > 0, whole / own, 1.0)
     assert factor.max() > 1.5
-    weights = (
-        (factor.unsqueeze(-1) * scores.masked_fill(~kept, 0.0)).masked_fill(~kept, -torch.inf).softmax(-1)
-    )
+    visible = scores.masked_fill(~kept, 0.0)
+    sharper = factor.unsqueeze(-1) * visible
+    if layer.config.match_keeps_gradient:  # the same numbers, with the gradient of the plain scores
+        sharper = visible + (sharper - visible).detach()
+    weights = sharper.masked_fill(~kept, -torch.inf).softmax(-1)
     heads = layer.config.num_heads
     mixed = weights @ layer.value(x).unflatten(2, (heads, WIDTH)).transpose(1, 2)
     expected = layer.out(mixed.transpose(1, 2).flatten(2))
@@ -266,7 +270,7 @@ def test_a_trace_shows_the_scores_that_the_softmax_saw(changes):
             torch.testing.assert_close(each.weights, visible.softmax(-1))
 
 
-@pytest.mark.parametrize("changes", MATCHED[:3], ids=str)
+@pytest.mark.parametrize("changes", [*MATCHED[:3], *MATCHED[5:]], ids=str)
 def test_the_kernels_and_pytorch_agree_and_the_fused_block_steps_aside(changes):
     layer = Block(config(**changes), is_first=True).double()
     x = normal(3, LENGTH, WIDTH, seed=1, dtype=torch.float64).requires_grad_()
@@ -293,6 +297,11 @@ def test_the_kernels_and_pytorch_agree_and_the_fused_block_steps_aside(changes):
         ({"match_dispersion": "top_k(5)"}, "leaves keys out, got pattern full"),
         ({"match_dispersion": "full", "pattern": "banded(3)+G1"}, r"global tokens, got banded\(3\)\+G1"),
         ({"match_dispersion": "full", "pattern": "random(3)"}, r"same keys again, got random\(3\)"),
+        ({"match_keeps_gradient": True}, "needs match_entropy or match_dispersion"),
+        (
+            {"match_keeps_gradient": True, "match_entropy": "top_k(5)", "score_gradient": 2.0},
+            "got score_gradient=2",
+        ),
         (
             {"match_dispersion": "full", "match_entropy": "top_k(5)", "pattern": "top_k(3)"},
             "choose one",

@@ -99,6 +99,7 @@ LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_clip", None, 1.0),
     ("model", "match_entropy", None, "top_k(5)"),
     ("model", "match_dispersion", None, "full"),
+    ("model", "match_keeps_gradient", False, True),
     ("model", "selection", None, "initial"),
     ("model", "selection_noise", 0.0, 0.5),
     ("training", "replace_sample", None, 0),
@@ -112,6 +113,8 @@ TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
 PATTERN_OF_FIELD = dict.fromkeys(
     ("match_dispersion", "selection", "selection_noise", "plain_after", "plain_before"), "top_k(5)"
 )
+#: beside the field, in the same part
+MORE_OF_FIELD = {"match_keeps_gradient": {"match_entropy": "top_k(5)"}}
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -124,9 +127,10 @@ def test_a_field_that_came_later_is_written_only_where_it_is_used(
     part: str, field: str, default: Any, other: Any
 ) -> None:
     values = {"task": TASK_OF_FIELD.get(field, "parity"), "pattern": PATTERN_OF_FIELD.get(field, "full")}
-    base = RunSpec(**values)
-    said = RunSpec(**values, **{part: {field: default}})
-    used = RunSpec(**values, **{part: {field: other}})
+    more = MORE_OF_FIELD.get(field, {})
+    base = RunSpec(**values, **{part: more})
+    said = RunSpec(**values, **{part: {**more, field: default}})
+    used = RunSpec(**values, **{part: {**more, field: other}})
     assert base.digest == said.digest != used.digest
     assert base.model_dump(mode="json") == said.model_dump(mode="json")
     assert field not in base.model_dump()[part]

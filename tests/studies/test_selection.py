@@ -36,6 +36,11 @@ CONTROLLED = {
         "training.learning_rate_scale.query_key": 10.0,
     },
     "top_k(5) dispersion of full": {"model.match_dispersion": "full"},
+    "full x4 entropy of top_k(5) gradient /f": {
+        "model.inverse_temperature": 4.0,
+        "model.match_entropy": "top_k(5)",
+        "model.match_keeps_gradient": True,
+    },
     "full oracle keys": {"model.selection": "relevant"},
     "top_k(5) x4 initial keys": {"model.inverse_temperature": 4.0, "model.selection": "initial"},
     "top_k(5) noisy 0.5": {"model.selection_noise": 0.5},
@@ -60,7 +65,7 @@ def test_an_arm_with_controls_is_written_as_its_label_and_back(text: str, settin
     assert read_arm(text) == (pattern, settings)
     (spec, *_) = with_patterns(QUICK, [text])
     label = arm_of(spec.model_dump(mode="json")).label
-    assert label == text.replace(" x", " \u00d7").replace("/10", "\u00f710")
+    assert label == text.replace(" x", " \u00d7").replace("gradient /", "gradient \u00f7")
     assert read_arm(label) == (pattern, settings)
     assert split_list(label, "--patterns") == [label]  # as it stands in a table
 

@@ -125,6 +125,7 @@ def test_plain_leaves_no_control_at_work() -> None:
         score_clip=1.0,
         match_entropy="top_k(5)",
         match_dispersion="full",
+        match_keeps_gradient=True,
         selection="initial",
         selection_noise=1.0,
     )

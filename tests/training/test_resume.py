@@ -35,7 +35,7 @@ VARIANTS = {
     "heavy dropout": {"model": {"dropout": 0.5}},
     "varying lengths": {"training": {"length": [3, 6]}},
     "matched entropy": {"pattern": "full", "model": {"match_entropy": "top_k(3)"}},
-    "matched dispersion": {"model": {"match_dispersion": "full"}},
+    "matched dispersion": {"model": {"match_dispersion": "full", "match_keeps_gradient": True}},
     "oracle keys": {"pattern": "full", "model": {"selection": "relevant"}},
     "initial keys": {"model": {"selection": "initial", "num_blocks": 2}},
     "first steps": {"training": {"plain_after": 15}},

@@ -13,6 +13,13 @@ def refuse_controls(model: ModelSettings, pattern: Pattern) -> None:
         text = getattr(model, name)
         if text is not None:
             _refuse_matching(name, model, pattern, parse_pattern(text))
+    if model.match_keeps_gradient:
+        if model.match_entropy is None and model.match_dispersion is None:
+            raise ValueError("match_keeps_gradient needs match_entropy or match_dispersion")
+        if model.score_gradient != 1:
+            raise ValueError(
+                f"match_keeps_gradient decides about the gradient, got score_gradient={model.score_gradient:g}"
+            )
     if model.selection is not None:
         _refuse_selection(f"selection={model.selection!r}", model, pattern)
         if model.selection == "relevant" and not isinstance(pattern, Full):

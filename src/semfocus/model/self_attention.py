@@ -80,9 +80,12 @@ class SelfAttention(ObservableAttention):
             pattern = Chosen(chosen)
         elif chosen is not None:  # the kernels serve a mask
             pattern, mask = Full(), chosen
+        factors = self._factors(query, key, mask)
+        if factors is not None and not self.config.match_keeps_gradient:
+            query, factors = query * factors, None
         mixed = self.attend(
             x,
-            self._matched(query, key, mask),
+            query,
             key,
             self._split(value),
             pattern,
@@ -92,23 +95,22 @@ class SelfAttention(ObservableAttention):
             dropout=attention_dropout(self),
             generator=generator,
             score_clip=self.config.score_clip,
+            score_factor=factors,
         )
         return self.out(mixed.transpose(1, 2).flatten(2))
 
-    def _matched(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-        """The query times the factor at which its scores are as sharp as those of another pattern: a constant to gradients."""
+    @torch.no_grad()
+    def _factors(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor | None:
+        """(..., length, 1): the factor at which the scores of each query are as sharp as those of another pattern."""
         config = self.config
         named = config.match_entropy or config.match_dispersion
         if named is None:
-            return query
-        with torch.no_grad():
-            scores, allowed = self._scores(query, key, mask)
-            wanted = parse_pattern(named).keep(scores, allowed)
-            if config.match_entropy is not None:
-                factors = entropy_factors(scores, allowed, wanted)
-            else:
-                factors = dispersion_factors(scores, allowed, config.pattern.keep(scores, allowed), wanted)
-        return query * factors
+            return None
+        scores, allowed = self._scores(query, key, mask)
+        wanted = parse_pattern(named).keep(scores, allowed)
+        if config.match_entropy is not None:
+            return entropy_factors(scores, allowed, wanted)
+        return dispersion_factors(scores, allowed, config.pattern.keep(scores, allowed), wanted)
 
     @torch.no_grad()
     def _noisily_chosen(

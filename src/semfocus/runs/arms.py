@@ -64,6 +64,7 @@ def _gradient(value: float) -> str:
 CONTROLS: Mapping[str, Control] = {
     "model.match_entropy": Control(None, lambda pattern: f" entropy of {pattern}"),
     "model.match_dispersion": Control(None, lambda pattern: f" dispersion of {pattern}"),
+    "model.match_keeps_gradient": Control(False, lambda _: " gradient ÷f"),
     "model.selection": Control(None, lambda chosen: f" {'oracle' if chosen == 'relevant' else chosen} keys"),
     "model.selection_noise": Control(0.0, lambda value: f" noisy {value:g}"),
     "model.score_gradient": Control(1.0, _gradient),

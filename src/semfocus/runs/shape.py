@@ -35,6 +35,7 @@ _KEPT_KEYS = {
 _FACTORS = (
     ("model", "inverse_temperature"),
     ("model", "selection_noise"),
+    ("model", "match_keeps_gradient"),
     ("model", "score_gradient"),
     ("model", "score_clip"),
     ("model", "initial_scale", "query_key"),

@@ -20,6 +20,7 @@ _ARM = re.compile(
     rf"(?:\s+{_TIMES}{_NUMBER.format('sharper')})?"
     rf"(?:\s+entropy\s+of{_PATTERN.format('entropy')})?"
     rf"(?:\s+dispersion\s+of{_PATTERN.format('dispersion')})?"
+    r"(?P<keeps>\s+gradient\s*[/\u00f7]\s*f)?"
     r"(?:\s+(?P<selection>oracle|initial)\s+keys)?"
     rf"(?:\s+noisy{_NUMBER.format('noise')})?"
     rf"(?:\s+gradient\s*(?:{_TIMES}{_NUMBER.format('gradient')}|[/\u00f7]{_NUMBER.format('divided')}))?"
@@ -57,6 +58,8 @@ def read_arm(text: str) -> tuple[str, dict[str, Any]]:
         key: str(parse_pattern(matched[name])) for name, key in _NAMED.items() if matched[name]
     }
     named |= {key: int(matched[name]) for name, key in _STEPS.items() if matched[name]}
+    if matched["keeps"]:
+        named["model.match_keeps_gradient"] = True
     if matched["selection"]:
         named["model.selection"] = _SELECTIONS[matched["selection"]]
     said = {name: float(matched[name]) for name in _KEYS if matched[name] is not None}
