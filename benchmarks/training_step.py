@@ -48,7 +48,7 @@ def step_of(spec: RunSpec) -> Callable[[], None]:
 
     def step() -> None:
         noise = stream(spec.seed, "noise", next(steps))
-        training_step(model, optimiser, samples, padding, rows, spec.training.clip_norm, noise)
+        training_step(model, optimiser, samples, padding, rows, spec.training, noise)
 
     return step
 

@@ -1,6 +1,6 @@
 """Typed, frozen settings that refuse unknown keys, and those of a model's architecture."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -80,8 +80,13 @@ class ModelSettings(Settings):
     """The architecture, apart from what the task and the pattern decide.
 
     `attention_dropout_in_evaluation` to `first_norm_eps` reproduce the authors' released code; see docs/deviations.md.
-    The last two separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
+    The others separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
     through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion stays below 2c.
+    `match_entropy` and `match_dispersion` name a pattern, to whose effective number of keys, or largest minus smallest score,
+    a factor brings each query on the same scores; with `match_keeps_gradient` the gradient of the scores is that of a
+    factor of 1. `selection` hands queries the keys they attend to: those that decide the
+    label, or those that the untrained model keeps. `selection_noise` adds so many standard deviations of normal noise to
+    the scores by which keys are chosen, and to nothing else.
     """
 
     d_model: int = Field(64, ge=1)
@@ -101,9 +106,31 @@ class ModelSettings(Settings):
     first_norm_eps: float | None = Field(None, ge=0)
     score_gradient: Annotated[float, LATER] = Field(1.0, ge=0)
     score_clip: Annotated[float | None, LATER] = Field(None, gt=0)
+    match_entropy: Annotated[str | None, LATER] = None
+    match_dispersion: Annotated[str | None, LATER] = None
+    match_keeps_gradient: Annotated[bool, LATER] = False
+    selection: Annotated[Literal["relevant", "initial"] | None, LATER] = None
+    selection_noise: Annotated[float, LATER] = Field(0.0, ge=0)
+
+    def without_controls(self) -> Self:
+        """The same architecture without what makes an arm: an inverse temperature of 1, and no control at work."""
+        return self.model_copy(update=_WITHOUT_CONTROLS)
 
     @model_validator(mode="after")
     def _joint_has_one_head(self) -> "ModelSettings":
         if self.projections == "joint" and self.num_heads != 1:
             raise ValueError(f"projections='joint' has one head, got num_heads={self.num_heads}")
         return self
+
+
+#: of a model: what can be switched on and off while it learns
+_WITHOUT_CONTROLS = {
+    "inverse_temperature": 1.0,
+    "score_gradient": 1.0,
+    "score_clip": None,
+    "match_entropy": None,
+    "match_dispersion": None,
+    "match_keeps_gradient": False,
+    "selection": None,
+    "selection_noise": 0.0,
+}

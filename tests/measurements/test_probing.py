@@ -189,3 +189,27 @@ def test_rows_of_another_shape_are_damage(store: Store, tiny_spec) -> None:
     directory.write_record(record | {"probes": [{"epoch": 1}]})
     with pytest.raises(DamagedRun, match="probes is not a list of probe rows"):
         directory.record()
+
+
+def test_probes_see_the_keys_that_a_control_chose(store: Store, tiny_spec) -> None:
+    """Of the six keys of a query, two decide the label; whoever is handed them looks nowhere else."""
+
+    def mean_of(model: dict, pattern: str, quantity: str) -> float:
+        spec = tiny_spec(pattern=pattern, model=model, training={"epochs": 1})
+        run(spec, store)
+        rows = probe_run(spec, store, samples=20, data="train")
+        (row,) = [each for each in rows if each["quantity"] == quantity and each["layer"] is None]
+        assert not row["counterfactual"]
+        return row["mean"]
+
+    oracle = {"selection": "relevant"}
+    assert mean_of(oracle, "full", "num_kept") == 2
+    assert mean_of(oracle, "full", "focus_mass") == pytest.approx(1)
+    assert mean_of(oracle, "full", "focus_chance") == pytest.approx(1 / 3)  # of all allowed keys
+    for control in ({"selection": "initial"}, {"selection_noise": 1.0}, {"match_dispersion": "full"}):
+        assert mean_of(control, "top_k(3)", "num_kept") == 3
+    matched, plain = (
+        mean_of({"match_entropy": each}, "full", "effective_keys") for each in ("top_k(3)", None)
+    )
+    assert mean_of({"match_entropy": "top_k(3)"}, "full", "num_kept") == 6
+    assert matched < 3 < plain

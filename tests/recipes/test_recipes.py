@@ -4,8 +4,10 @@ from semfocus.analysis.comparisons import comparisons
 from semfocus.recipes import RECIPES
 from semfocus.recipes.beyond import as_released, tuned
 from semfocus.runs import RunSpec
+from semfocus.runs.arms import arm_of
 from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS, PAPER_TASKS
 from semfocus.studies.grid import refuse_repeats
+from semfocus.studies.selection import read_arm, with_settings
 
 #: tasks x arms x settings x seeds
 NUMBERS = {
@@ -35,8 +37,20 @@ NUMBERS = {
     "temperature": 2 * (3 * 5 + 2 * 2 * 2) * 10,
     "sharpness": 2 * 12 * 5,
     "sharpness_paper": 2 * 12 * 10,
+    "factorial": 5 * 5 * 8,
+    "factorial_paper": 4 * 5 * 8,
+    "clipping": 4 * 6 * 4 * 8,
+    "clipping_paper": 4 * 6 * 4 * 8,
+    "matched": 5 * 8 * 8,
+    "matched_paper": 4 * 8 * 8,
+    "which_keys": (4 * 9 + 8) * 8,
+    "which_keys_paper": 4 * 9 * 8,
+    "when": 5 * (3 + 2 * 2 * 2) * 8,
+    "when_paper": 4 * (3 + 2 * 2 * 2) * 8,
     "twins": 2 * 4 * 5,
     "tuned": 2 * 4 * 6 * 3,
+    "tuned_small": 4 * 3 * 4 * 3 * 2,
+    "tuned_small_adam": 4 * 3 * 4 * 3 * 2,
     "length": 3 * 4 * 10,
     "norm": 3 * 4 * 2 * 10,
     "language_small": 4 * 3,
@@ -63,7 +77,11 @@ def test_a_recipe_is_a_list_of_different_specs_with_a_baseline(name: str) -> Non
     assert all(spec.training.stop_at is None for spec in specs), "recipes run to the epoch limit"
 
 
-@pytest.mark.parametrize("name", sorted(RECIPES.keys() - {"tuned"}))
+#: in two stages, of which the first is a search on other seeds
+SEARCHES = {name for name, recipe in RECIPES.items() if getattr(recipe, "next_stage", None) is not None}
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - SEARCHES))
 def test_results_are_on_the_papers_seeds_and_all_arms_have_the_same(name: str) -> None:
     seeds: dict[tuple[str, str, float], set[int]] = {}
     for spec in RECIPES[name].specs():
@@ -130,6 +148,56 @@ def test_sharpness_compares_every_control_in_one_table_and_shares_runs() -> None
     assert len(paper & {spec.digest for spec in RECIPES["temperature"].specs()}) == 2 * 9 * 10
 
 
+def arms_by_comparison(name: str) -> list[set[str]]:
+    specs = [spec.model_dump(mode="json") for spec in RECIPES[name].specs()]
+    found = comparisons(
+        [{"run": str(index), "spec": spec, "state": "done"} for index, spec in enumerate(specs)]
+    )
+    return [set(each.arms) for each in found]
+
+
+CAUSES = ("factorial", "clipping", "matched", "which_keys", "when")
+
+
+@pytest.mark.parametrize(
+    "name", [*CAUSES, *(f"{name}_paper" for name in CAUSES), "sharpness", "sharpness_paper"]
+)
+def test_contrasts_are_between_arms_of_the_recipe(name: str) -> None:
+    """Of every comparison, but for the keys that decide, which listops cannot name."""
+    labels = arms_by_comparison(name)
+    contrasts = RECIPES[name].CONTRASTS
+    assert len(set(contrasts)) == len(contrasts) > 0
+    for text in {each for pair in contrasts for each in pair}:
+        pattern, settings = read_arm(text)
+        (spec,) = with_settings([RunSpec(task="parity", pattern=pattern)], settings)
+        label = arm_of(spec.model_dump(mode="json")).label
+        have = [label in each for each in labels]
+        assert all(have) or (label == "full oracle keys" and sum(have) == 4), (text, labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "settings"), [("clipping", 4, 4), ("matched", 5, 1), ("when", 5, 1)]
+)
+def test_a_group_of_causes_has_one_comparison_per_task_and_setting(
+    name: str, tasks: int, settings: int
+) -> None:
+    found = arms_by_comparison(name)
+    assert len(found) == tasks * settings
+    assert all(each == found[0] for each in found)
+
+
+def test_groups_of_causes_share_runs() -> None:
+    digests = {
+        name: {spec.digest for spec in RECIPES[name].specs()} for name in (*CAUSES, "small", "sharpness")
+    }
+    assert (
+        len(digests["factorial"] & digests["small"]) == 4 * 2 * 5
+    )  # full and full x10; small has no marked_pair
+    assert len(digests["clipping"] & digests["factorial"]) == 4 * 4 * 8
+    assert len(digests["matched"] & digests["which_keys"]) == 5 * 2 * 8
+    assert len(digests["sharpness"] & digests["factorial"]) == 2 * 4 * 5
+
+
 def test_as_released_loses_a_sample_on_listops_only() -> None:
     lost = {spec.task: spec.training.drop_samples_per_epoch for spec in as_released.specs()}
     assert lost.pop("listops") == 1
@@ -172,6 +240,39 @@ def test_tuned_counts_a_run_that_never_arrives_as_more_than_the_limit() -> None:
         return (60 if spec.training.learning_rate == 0.2 else None,)
 
     assert set(chosen_rates(epochs).values()) == {0.2}
+
+
+@pytest.mark.parametrize("name", ["tuned_small", "tuned_small_adam"])
+def test_tuned_small_chooses_both_rates_and_its_arms_stay_comparable(name: str) -> None:
+    recipe = RECIPES[name]
+    best = (
+        {"full": (0.1, 16), "top_k(5)": (0.4, 1)}
+        if name == "tuned_small"
+        else {"full": (0.01, 4), "top_k(5)": (0.03, 1)}
+    )
+
+    def epochs(spec: RunSpec) -> int:
+        rate, ratio = best[spec.pattern]
+        training = spec.training
+        others = training.learning_rate * training.learning_rate_scale.mlp
+        return (
+            10 if (others, training.learning_rate) == pytest.approx((rate, rate * ratio)) else 20 + spec.seed
+        )
+
+    search = recipe.specs()
+    following = recipe.next_stage([record(spec, epochs(spec)) for spec in search])
+    assert len(following) == 4 * 3 * 8
+    assert {spec.seed for spec in following} == set(PAPER_SEEDS[:8])
+    assert {spec.training.optimiser for spec in following} == {"adam" if "adam" in name else "sgd"}
+    for spec in following:
+        rate, ratio = best[spec.pattern]
+        rates = spec.training.learning_rate_scale.model_dump()
+        assert rates.pop("query_key") == 1
+        assert [spec.training.learning_rate * each for each in rates.values()] == pytest.approx([rate] * 4)
+        assert spec.training.learning_rate == pytest.approx(rate * ratio)
+    records = [record(spec, 5) | {"run": spec.digest} for spec in following]
+    found = comparisons(records, apart_from=recipe.OWN_SETTINGS)
+    assert [set(each.arms) for each in found] == [{"full", "full \u00d74", "top_k(5)"}] * 4
 
 
 def test_tuned_settles_ties_by_accuracy_then_by_the_lower_rate() -> None:

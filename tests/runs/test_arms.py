@@ -40,6 +40,7 @@ def test_label_and_group(pattern: str, temperature: float, label: str, group: st
         ({"inverse_temperature": 10.0, "score_gradient": 0.1}, {}, "full ×10 gradient ÷10"),
         ({"score_gradient": 2.0, "score_clip": None}, {}, "full gradient ×2"),
         ({"score_clip": 0.5}, {}, "full clipped at 0.5"),
+        ({"match_entropy": "top_k(5)"}, {}, "full entropy of top_k(5)"),
         ({"initial_scale": {"query_key": 3.1623, "mlp": 1.0}}, {}, "full q/k start ×3.1623"),
         ({"score_clip": 1.0}, {"learning_rate_scale": {"query_key": 10.0}}, "full clipped at 1 q/k rate ×10"),
     ],

@@ -97,10 +97,24 @@ NAMES: list[tuple[str, dict[str, Any]]] = [
 LATER_FIELDS: list[tuple[str, str, Any, Any]] = [
     ("model", "score_gradient", 1.0, 0.1),
     ("model", "score_clip", None, 1.0),
+    ("model", "match_entropy", None, "top_k(5)"),
+    ("model", "match_dispersion", None, "full"),
+    ("model", "match_keeps_gradient", False, True),
+    ("model", "selection", None, "initial"),
+    ("model", "selection_noise", 0.0, 0.5),
     ("training", "replace_sample", None, 0),
     ("training", "tokenizer", "bytes", "bpe:400"),
+    ("training", "clip_per_group", False, True),
+    ("training", "plain_after", None, 100),
+    ("training", "plain_before", None, 100),
+    ("training", "evaluate_every", None, 10),
 ]
 TASK_OF_FIELD = {"tokenizer": "text:stdlib"}
+PATTERN_OF_FIELD = dict.fromkeys(
+    ("match_dispersion", "selection", "selection_noise", "plain_after", "plain_before"), "top_k(5)"
+)
+#: beside the field, in the same part
+MORE_OF_FIELD = {"match_keeps_gradient": {"match_entropy": "top_k(5)"}}
 
 
 @pytest.mark.parametrize(("name", "values"), NAMES)
@@ -112,16 +126,23 @@ def test_fields_that_came_later_change_no_name(name: str, values: dict[str, Any]
 def test_a_field_that_came_later_is_written_only_where_it_is_used(
     part: str, field: str, default: Any, other: Any
 ) -> None:
-    task = TASK_OF_FIELD.get(field, "parity")
-    base = RunSpec(task=task)
-    said = RunSpec(**{"task": task, part: {field: default}})
-    used = RunSpec(**{"task": task, part: {field: other}})
+    values = {"task": TASK_OF_FIELD.get(field, "parity"), "pattern": PATTERN_OF_FIELD.get(field, "full")}
+    more = MORE_OF_FIELD.get(field, {})
+    base = RunSpec(**values, **{part: more})
+    said = RunSpec(**values, **{part: {**more, field: default}})
+    used = RunSpec(**values, **{part: {**more, field: other}})
     assert base.digest == said.digest != used.digest
     assert base.model_dump(mode="json") == said.model_dump(mode="json")
     assert field not in base.model_dump()[part]
     written = json.loads(json.dumps(used.model_dump(mode="json")))
     assert written[part][field] == other
     assert RunSpec(**written) == used
+
+
+def test_a_pattern_that_a_control_names_is_written_in_one_way() -> None:
+    specs = [RunSpec(task="parity", model={"match_entropy": each}) for each in ("top_k(5)", " top_k( 5 )")]
+    assert specs[0] == specs[1]
+    assert specs[0].digest == specs[1].digest
 
 
 EARLIER = {"task": "text:stdlib", "pattern": "top_k( 5 )", "training": {"epochs": 2}}
@@ -209,6 +230,50 @@ def test_a_data_file_that_changed_is_noticed(tmp_path: Path) -> None:
         ({"task": "parity", "model": {"score_clip": 0.0}}, "greater than 0"),
         ({"task": "parity", "model": {"score_gradient": -1.0}}, "greater than or equal to 0"),
         ({"task": "parity", "training": {"replace_sample": 5000}}, "below num_train=5000, got 5000"),
+        (
+            {"task": "parity", "training": {"clip_per_group": True, "clip_norm": None}},
+            "clip_per_group needs a clip_norm",
+        ),
+        ({"task": "parity", "model": {"match_entropy": "top_q(5)"}}, "unknown pattern 'top_q'"),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "model": {"match_entropy": "top_k(9)"}},
+            r"match_entropy sharpens full attention, got pattern top_k\(5\)",
+        ),
+        (
+            {"task": "listops", "model": {"selection": "relevant"}},
+            "selection='relevant': listops cannot say which tokens decide the label",
+        ),
+        ({"task": "text:stdlib", "model": {"selection": "relevant"}}, "text cannot say which tokens decide"),
+        (
+            {
+                "task": "parity",
+                "pattern": "top_k(5)",
+                "model": {"selection": "initial"},
+                "pretraining": {"task": "even_pairs", "pattern": "top_k(5)"},
+            },
+            "this run starts from a pre-trained one",
+        ),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "training": {"plain_after": 9, "plain_before": 9}},
+            "two halves of one question: choose one",
+        ),
+        ({"task": "parity", "training": {"plain_after": 9}}, "this one is plain all along"),
+        (
+            {"task": "parity", "pattern": "top_k(5)", "training": {"plain_after": 0}},
+            "greater than or equal to 1",
+        ),
+        (
+            {"task": "parity", "pattern": "banded(5)+G1", "training": {"plain_before": 9}},
+            r"the global tokens of banded\(5\)\+G1 cannot come and go",
+        ),
+        (
+            {
+                "task": "parity",
+                "model": {"initial_scale": {"query_key": 2.0}},
+                "training": {"plain_after": 9},
+            },
+            "a start of queries and keys cannot be undone",
+        ),
         ({}, "Field required"),
     ],
 )

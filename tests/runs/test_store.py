@@ -76,6 +76,16 @@ WRONG = {
     ),
     "a clip in words": ("spec.json", lambda record: record["spec"] | {"model": {"score_clip": "tight"}}),
     "one scale for all": ("spec.json", lambda record: record["spec"] | {"model": {"initial_scale": 3.0}}),
+    "a matched number": ("spec.json", lambda record: record["spec"] | {"model": {"match_entropy": 5}}),
+    "noise in words": ("spec.json", lambda record: record["spec"] | {"model": {"selection_noise": "much"}}),
+    "steps in words": (
+        "spec.json",
+        lambda record: record["spec"] | {"training": record["spec"]["training"] | {"plain_after": "ten"}},
+    ),
+    "steps that are cut": (
+        "record.json",
+        lambda record: record | {"steps": {"step": [1, 2], "train_accuracy": [0.5]}},
+    ),
     "no factor": ("spec.json", lambda record: record["spec"] | {"model": {"score_gradient": None}}),
 }
 

@@ -1,7 +1,7 @@
 import pytest
 
 from semfocus.runs import RunSpec
-from semfocus.studies.cost import cost_key, measured_seconds, num_steps, rough_seconds
+from semfocus.studies.cost import cost_key, measured_seconds, rough_seconds
 
 
 def paper(task: str, **changes: object) -> RunSpec:
@@ -22,9 +22,10 @@ def test_fewer_keys_cost_less_only_where_no_score_is_needed() -> None:
 
 
 def test_steps_count_a_last_short_batch_and_lost_samples() -> None:
-    assert num_steps(paper("parity")) == 200
-    assert num_steps(paper("parity", training={"num_train": 5001})) == 201
-    assert num_steps(paper("parity", training={"num_train": 5001, "drop_samples_per_epoch": 1})) == 200
+    assert paper("parity").training.steps_per_epoch == 200
+    assert paper("parity", training={"num_train": 5001}).training.steps_per_epoch == 201
+    fewer = paper("parity", training={"num_train": 5001, "drop_samples_per_epoch": 1})
+    assert fewer.training.steps_per_epoch == 200
 
 
 def test_runs_that_cost_the_same_are_measured_once() -> None:

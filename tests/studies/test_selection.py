@@ -29,6 +29,28 @@ CONTROLLED = {
     "full gradient x0": {"model.score_gradient": 0.0},
     "top_k(5) clipped at 0.5": {"model.score_clip": 0.5},
     "full q/k start x3.1623": {"model.initial_scale.query_key": 3.1623},
+    "full entropy of top_k(5)": {"model.match_entropy": "top_k(5)"},
+    "full x4 entropy of random(5,fixed) q/k rate x10": {
+        "model.inverse_temperature": 4.0,
+        "model.match_entropy": "random(5,fixed)",
+        "training.learning_rate_scale.query_key": 10.0,
+    },
+    "top_k(5) dispersion of full": {"model.match_dispersion": "full"},
+    "full x4 entropy of top_k(5) gradient /f": {
+        "model.inverse_temperature": 4.0,
+        "model.match_entropy": "top_k(5)",
+        "model.match_keeps_gradient": True,
+    },
+    "full oracle keys": {"model.selection": "relevant"},
+    "top_k(5) x4 initial keys": {"model.inverse_temperature": 4.0, "model.selection": "initial"},
+    "top_k(5) noisy 0.5": {"model.selection_noise": 0.5},
+    "full x10 first 100 steps": {"model.inverse_temperature": 10.0, "training.plain_after": 100},
+    "top_k(5) after 1 step": {"training.plain_before": 1},
+    "full entropy of top_k(5) q/k rate x10 after 1000000 steps": {
+        "model.match_entropy": "top_k(5)",
+        "training.learning_rate_scale.query_key": 10.0,
+        "training.plain_before": 1_000_000,
+    },
     "random(5,fixed) x2 clipped at 1 q/k rate x10": {
         "model.inverse_temperature": 2.0,
         "model.score_clip": 1.0,
@@ -43,7 +65,7 @@ def test_an_arm_with_controls_is_written_as_its_label_and_back(text: str, settin
     assert read_arm(text) == (pattern, settings)
     (spec, *_) = with_patterns(QUICK, [text])
     label = arm_of(spec.model_dump(mode="json")).label
-    assert label == text.replace(" x", " \u00d7").replace("/10", "\u00f710")
+    assert label == text.replace(" x", " \u00d7").replace("gradient /", "gradient \u00f7")
     assert read_arm(label) == (pattern, settings)
     assert split_list(label, "--patterns") == [label]  # as it stands in a table
 
@@ -56,11 +78,32 @@ def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() ->
 
 
 @pytest.mark.parametrize(
-    "text", ["full clipped", "full gradient", "full gradient /0", "full clipped at -1", ""]
+    "text",
+    [
+        "full x4 first 100",
+        "full x4 after 1.5 steps",
+        "full oracle",
+        "top_k(5) keys",
+        "top_k(5) noisy",
+        "full entropy of",
+        "full entropy of tap_k(5)",
+        "full entropy top_k(5)",
+        "full clipped",
+        "full gradient",
+        "full gradient /0",
+        "full clipped at -1",
+        "",
+    ],
 )
 def test_an_arm_that_says_half_of_it_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"pattern|divided by 0"):
         read_arm(text)
+
+
+def test_the_pattern_that_a_control_names_is_read_as_any_other() -> None:
+    assert read_arm("full  entropy of top_k( 5 )") == ("full", {"model.match_entropy": "top_k(5)"})
+    with pytest.raises(ValueError, match="unknown pattern 'top_q'"):
+        read_arm("full entropy of top_q(5)")
 
 
 def test_patterns_of_the_recipe_are_selected() -> None:

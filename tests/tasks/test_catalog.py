@@ -41,6 +41,7 @@ def test_the_papers_tasks_and_ours_are_known_by_name() -> None:
         "modular_arithmetic",
         "solve_equation",
         "marked_majority",
+        "marked_pair",
     ]
     assert {name: task.name for name, task in TASKS.items()} == {name: name for name in TASKS}
 

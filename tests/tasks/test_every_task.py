@@ -22,6 +22,7 @@ SHORTEST = {
     "marked_majority": 5,
     "marked_majority(1)": 1,
     "marked_majority(9)": 9,
+    "marked_pair": 2,
 }
 PAPER_VOCABULARY = {
     "listops": (15, 10),
@@ -33,6 +34,7 @@ PAPER_VOCABULARY = {
     "modular_arithmetic": (10, 5),
     "solve_equation": (11, 5),
     "marked_majority": (4, 2),
+    "marked_pair": (4, 2),
 }
 every_task = pytest.mark.parametrize("task", list(map(parse_task, SHORTEST)), ids=str)
 
@@ -179,6 +181,7 @@ IMPOSSIBLE = [
     ("solve_equation", 2, "needs a length of at least 3"),
     ("marked_majority", 4, "needs a length of at least 5"),
     ("marked_majority(9)", (1, 8), "any length from 1 to 8 is not possible, needs a length of at least 9"),
+    ("marked_pair", 1, "length 1 is not possible, needs a length of at least 2"),
     ("parity", -3, "needs a length of at least 1"),
     ("missing_duplicate", (-4, -2), "needs an even length of at least 2"),
 ]

@@ -34,6 +34,13 @@ VARIANTS = {
     "random pattern": {"pattern": "random(3)"},
     "heavy dropout": {"model": {"dropout": 0.5}},
     "varying lengths": {"training": {"length": [3, 6]}},
+    "matched entropy": {"pattern": "full", "model": {"match_entropy": "top_k(3)"}},
+    "matched dispersion": {"model": {"match_dispersion": "full", "match_keeps_gradient": True}},
+    "oracle keys": {"pattern": "full", "model": {"selection": "relevant"}},
+    "initial keys": {"model": {"selection": "initial", "num_blocks": 2}},
+    "first steps": {"training": {"plain_after": 15}},
+    "later steps": {"training": {"plain_before": 15, "evaluate_every": 4}},
+    "noisy keys": {"model": {"selection_noise": 1.0}},
 }
 
 

@@ -58,22 +58,46 @@ _ATTACHED = "_semfocus_attention"
 
 @dataclass(frozen=True)
 class Changes:
-    """What a model does to its scores before the softmax, in this order, and a score that stands for no key."""
+    """What a model does to its scores before the softmax, in this order, and a score that stands for no key.
+
+    `factor`, broadcastable to the scores, is one that their gradient does not see: it passes as if the factor were 1.
+    """
 
     softcap: float | None = None
+    factor: Tensor | None = None
     bias: Tensor | None = None
     sink: Tensor | None = None
 
     def __bool__(self) -> bool:
-        return self.softcap is not None or self.bias is not None or self.sink is not None
+        return any(each is not None for each in (self.softcap, self.factor, self.bias, self.sink))
 
     def of_scores(self, scores: Tensor, inverse_temperature: float) -> Tensor:
-        """softcap * tanh(score / softcap), + bias; the temperature is that of the whole."""
+        """softcap * tanh(score / softcap), * factor, + bias; the temperature is that of the whole."""
         if self.softcap is not None:
             scores = self.softcap * torch.tanh(scores / self.softcap)
+        if self.factor is not None:
+            scores = _TimesUnseen.apply(scores, self.factor)
         if self.bias is not None:
             scores = scores + self.bias
         return scores if inverse_temperature == 1.0 else scores * inverse_temperature
+
+
+class _TimesUnseen(torch.autograd.Function):
+    """The product with a factor, whose gradient is handed back as it comes."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, factor: Tensor) -> Tensor:
+        return scores * factor
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient, None
 
 
 def attend_at(
@@ -158,10 +182,12 @@ class ObservableAttention(nn.Module, AttentionPoint):
         generator: torch.Generator | None = None,
         implementation: str = "auto",
         score_clip: float | None = None,
+        score_factor: Tensor | None = None,
     ) -> Tensor:
         """`attention`, heard by the listeners; without any it is the bare function.
 
-        `score_clip` limits the scaled scores to (-c, c), before the pattern chooses: c tanh(score / c), on the reference.
+        Both on the reference, before the pattern chooses: `score_clip` limits the scaled scores to (-c, c), c tanh(score / c);
+        `score_factor`, broadcastable to them, multiplies them without their gradient seeing it.
         """
         output, _ = attend_at(
             self,
@@ -176,7 +202,7 @@ class ObservableAttention(nn.Module, AttentionPoint):
             dropout=dropout,
             generator=generator,
             implementation=implementation,
-            changes=Changes(softcap=score_clip),
+            changes=Changes(softcap=score_clip, factor=score_factor),
         )
         return output
 

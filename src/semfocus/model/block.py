@@ -57,20 +57,27 @@ class Block(nn.Module):
         self.attention_eps = config.first_norm_eps if is_first and config.first_norm_eps is not None else eps
         self.mlp_eps = eps
 
-    def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        generator: torch.Generator | None,
+        chosen: Tensor | None = None,
+    ) -> Tensor:
+        """`mask` and `chosen` as in SelfAttention."""
         rate = self.dropout if self.training else 0.0
-        if self._can_be_fused(x, mask):
-            return self._fused(x, mask, rate, generator)
+        if self._can_be_fused(x, mask, chosen):
+            return self._fused(x, mask, rate, generator, chosen)
         if self.pre_norm:
-            mixed = self.attention(norm(x, self.attention_eps), mask, generator)
+            mixed = self.attention(norm(x, self.attention_eps), mask, generator, chosen)
             x, normed = add_dropped_and_norm(x, mixed, rate, self.mlp_eps, generator)
             return add_dropped(x, self.mlp(normed, generator), rate, generator)
         _, x = add_dropped_and_norm(
-            x, self.attention(x, mask, generator), rate, self.attention_eps, generator
+            x, self.attention(x, mask, generator, chosen), rate, self.attention_eps, generator
         )
         return add_dropped_and_norm(x, self.mlp(x, generator), rate, self.mlp_eps, generator)[1]
 
-    def _can_be_fused(self, x: Tensor, mask: Tensor | None) -> bool:
+    def _can_be_fused(self, x: Tensor, mask: Tensor | None, chosen: Tensor | None = None) -> bool:
         """The paper's block as it was built, on the compiled kernels, with nobody listening or hooked in."""
         attention = self.attention
         if not (self.pre_norm and type(attention) is SelfAttention and self.mlp.activation is F.relu):
@@ -78,7 +85,7 @@ class Block(nn.Module):
         return (
             not attention.listeners
             and _has_plain_scores(attention.config)
-            and _has_fast_path(attention.config.pattern, x.shape[1])
+            and (chosen is not None or _has_fast_path(attention.config.pattern, x.shape[1]))
             and 0 not in x.shape
             and x.shape[-1] == attention.config.d_model
             and (mask is None or (mask.dtype == torch.bool and mask.device == x.device))
@@ -95,12 +102,19 @@ class Block(nn.Module):
         return query, key, value, out, self.mlp.expand, self.mlp.contract
 
     def _fused(
-        self, x: Tensor, mask: Tensor | None, rate: float, generator: torch.Generator | None
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        rate: float,
+        generator: torch.Generator | None,
+        chosen: Tensor | None,
     ) -> Tensor:
         attention, length = self.attention, x.shape[1]
         assert isinstance(attention, SelfAttention)
         pattern = attention.config.pattern
-        if not has_kernel(pattern):
+        if chosen is not None:
+            pattern, mask = Full(), chosen
+        elif not has_kernel(pattern):
             pattern, mask = Full(), kept_mask(pattern, length, length, mask, attention.config.causal)
         options = options_of(
             pattern,
@@ -126,7 +140,10 @@ def _has_fast_path(pattern: Pattern, length: int) -> bool:
 
 def _has_plain_scores(config: ModelConfig) -> bool:
     """Whether scores are mere products with their own gradient: the fused kernel knows no controls."""
-    return config.score_clip is None and (config.score_gradient == 1.0 or not torch.is_grad_enabled())
+    changed = (config.score_clip, config.match_entropy, config.match_dispersion)
+    if any(each is not None for each in changed) or config.selection_noise:
+        return False
+    return config.score_gradient == 1.0 or not torch.is_grad_enabled()
 
 
 def _is_plain(module: nn.Module) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from semfocus.mechanisms import Full, Pattern, parse_pattern
+from semfocus.mechanisms.control_rules import refuse_controls
 from semfocus.settings import ModelSettings, Settings
 
 
@@ -30,12 +31,21 @@ class ModelConfig(ModelSettings):
         return str(value)
 
     @model_validator(mode="after")
+    def _controls_go_with_the_pattern(self) -> "ModelConfig":
+        refuse_controls(self, self.pattern)
+        return self
+
+    @model_validator(mode="after")
     def _globals_see_everything(self) -> "ModelConfig":
         if self.causal and self.num_globals:
             raise ValueError(
                 f"{self.pattern}: global tokens are after all others, which causal attention forbids"
             )
         return self
+
+    def plain(self) -> "ModelConfig":
+        """Plain full attention in the same architecture."""
+        return self.without_controls().model_copy(update={"pattern": Full()})
 
     @property
     def num_globals(self) -> int:

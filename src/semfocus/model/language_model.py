@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from semfocus.kernels.cpu.passes import dropped
-from semfocus.model.classifier import Classifier
+from semfocus.model.classifier import Classifier, Relevant
 from semfocus.model.config import ModelConfig
 
 
@@ -14,10 +14,12 @@ class LanguageModel(Classifier):
     Parameters have the names and initial values of a `Classifier` of the same config.
     """
 
-    def __init__(self, config: ModelConfig, seed: int | None = None) -> None:
+    def __init__(
+        self, config: ModelConfig, seed: int | None = None, relevant: Relevant | None = None
+    ) -> None:
         if not config.causal:
             raise ValueError("a language model needs ModelConfig(causal=True)")
-        super().__init__(config, seed)
+        super().__init__(config, seed, relevant)
 
     def forward(
         self, tokens: Tensor, padding: Tensor | None = None, *, generator: torch.Generator | None = None
@@ -26,9 +28,10 @@ class LanguageModel(Classifier):
         if tokens.dim() != 2 or (padding is not None and padding.shape != tokens.shape):
             shapes = tuple(tokens.shape), None if padding is None else tuple(padding.shape)
             raise ValueError(f"tokens and padding must both be (batch, length), got {shapes}")
+        chosen = self._chosen_keys(tokens, padding, generator)
         rate = self.config.dropout if self.training else 0.0
         x = dropped(self.embedding(tokens), rate, generator)
         mask = None if padding is None else padding[:, None, None, :]
-        for block in self.blocks:
-            x = block(x, mask, generator)
+        for block, keys in zip(self.blocks, chosen, strict=True):
+            x = block(x, mask, generator, keys)
         return self.readout(x)

@@ -8,8 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semfocus.kernels.cpu.operations import split_three
-from semfocus.mechanisms import ObservableAttention
+from semfocus.mechanisms import Full, ObservableAttention, Pattern, QueryRows, parse_pattern
+from semfocus.mechanisms.call import allowed_rows
+from semfocus.mechanisms.reference import allowed_scores
+from semfocus.model.chosen_keys import Chosen, noisy_choice
 from semfocus.model.config import ModelConfig
+from semfocus.model.matching import dispersion_factors, entropy_factors
+from semfocus.randomness import draw_seed
 
 
 def with_gradient_times(tensor: Tensor, factor: float) -> Tensor:
@@ -38,36 +43,88 @@ class SelfAttention(ObservableAttention):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.follow(config)
         width = config.num_heads * config.d_model
         self.query = nn.Linear(config.d_model, width)
         self.key = nn.Linear(config.d_model, width)
         self.value = nn.Linear(config.d_model, width)
         self.out = nn.Linear(width, config.d_model)
+
+    def follow(self, config: ModelConfig) -> None:
+        """Attend as this config of the same architecture says from now on."""
+        self.config = config
         self.scale = config.inverse_temperature / math.sqrt(config.d_model)
 
-    def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
-        """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to."""
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        generator: torch.Generator | None,
+        chosen: Tensor | None = None,
+    ) -> Tensor:
+        """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to.
+
+        `chosen`, broadcastable to (batch, heads, length, length): the allowed keys to keep, in place of the pattern's choice.
+        """
         # One product for the three projections: fewer, larger operations, the same numbers.
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([each.weight for each in maps]), torch.cat([each.bias for each in maps])
         query, key, value = split_three(F.linear(x, weight, bias))
         # Scores are linear in each of the two, so this is the factor on the gradient of the scores themselves.
         factor = self.config.score_gradient
+        query, key = (self._split(with_gradient_times(each, factor)) for each in (query, key))
+        if self.config.selection_noise:
+            chosen = self._noisily_chosen(query, key, mask, generator)
+        pattern: Pattern = self.config.pattern
+        if chosen is not None and self.listeners:  # who see the scores of all allowed keys
+            pattern = Chosen(chosen)
+        elif chosen is not None:  # the kernels serve a mask
+            pattern, mask = Full(), chosen
+        factors = self._factors(query, key, mask)
+        if factors is not None and not self.config.match_keeps_gradient:
+            query, factors = query * factors, None
         mixed = self.attend(
             x,
-            self._split(with_gradient_times(query, factor)),
-            self._split(with_gradient_times(key, factor)),
+            query,
+            key,
             self._split(value),
-            self.config.pattern,
+            pattern,
             mask=mask,
             causal=self.config.causal,
             scale=self.scale,
             dropout=attention_dropout(self),
             generator=generator,
             score_clip=self.config.score_clip,
+            score_factor=factors,
         )
         return self.out(mixed.transpose(1, 2).flatten(2))
+
+    @torch.no_grad()
+    def _factors(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor | None:
+        """(..., length, 1): the factor at which the scores of each query are as sharp as those of another pattern."""
+        config = self.config
+        named = config.match_entropy or config.match_dispersion
+        if named is None:
+            return None
+        scores, allowed = self._scores(query, key, mask)
+        wanted = parse_pattern(named).keep(scores, allowed)
+        if config.match_entropy is not None:
+            return entropy_factors(scores, allowed, wanted)
+        return dispersion_factors(scores, allowed, config.pattern.keep(scores, allowed), wanted)
+
+    @torch.no_grad()
+    def _noisily_chosen(
+        self, query: Tensor, key: Tensor, mask: Tensor | None, generator: torch.Generator | None
+    ) -> Tensor:
+        scores, allowed = self._scores(query, key, mask)
+        noise = self.config.selection_noise
+        return noisy_choice(self.config.pattern, scores, allowed, noise, draw_seed(generator))
+
+    def _scores(self, query: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What the attention is about to compute, -inf where not allowed, and what is allowed."""
+        rows = QueryRows(0, query.shape[-2], query.shape[-2], key.shape[-2])
+        allowed = allowed_rows(rows, mask, self.config.causal, query.device)
+        return allowed_scores(query, key, self.scale, allowed), allowed
 
     def _split(self, x: Tensor) -> Tensor:
         """(batch, length, heads * d_model) -> (batch, heads, length, d_model)"""
@@ -79,12 +136,23 @@ class JointSelfAttention(ObservableAttention):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.follow(config)
         self.score = nn.Linear(config.d_model, config.d_model, bias=False)
         self.value = nn.Linear(config.d_model, config.d_model, bias=False)
 
-    def forward(self, x: Tensor, mask: Tensor | None, generator: torch.Generator | None) -> Tensor:
-        """As in SelfAttention, with one head."""
+    def follow(self, config: ModelConfig) -> None:
+        """As in SelfAttention."""
+        self.config = config
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        generator: torch.Generator | None,
+        chosen: Tensor | None = None,
+    ) -> Tensor:
+        """As in SelfAttention, with one head; the config refuses whatever would choose keys."""
+        assert chosen is None
         factor = self.config.score_gradient
         mixed = self.attend(
             x,

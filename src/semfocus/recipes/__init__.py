@@ -5,6 +5,7 @@ from typing import Protocol
 
 from semfocus.recipes.beyond import (
     as_released,
+    causes,
     controls,
     k_sweep,
     language_small,
@@ -38,8 +39,9 @@ from semfocus.runs import RunSpec
 class Recipe(Protocol):
     """A module, or anything with these names.
 
-    It may also have `next_stage(records)`, see beyond/tuned.py, and `MEASURE`, what is measured in the runs after
-    training, see paper/dispersion.py.
+    It may also have `next_stage(records)`, see beyond/tuned.py; `MEASURE`, what is measured in the runs after
+    training, see paper/dispersion.py; and `CONTRASTS`, pairs of an arm and its baseline, the first of which is primary,
+    see beyond/causes.py.
     """
 
     @property
@@ -76,8 +78,20 @@ RECIPES: Mapping[str, Recipe] = {
     "temperature": temperature,
     "sharpness": sharpness,
     "sharpness_paper": sharpness.PAPER,
+    "factorial": causes.FACTORIAL_SMALL,
+    "factorial_paper": causes.FACTORIAL_PAPER,
+    "clipping": causes.CLIPPING_SMALL,
+    "clipping_paper": causes.CLIPPING_PAPER,
+    "matched": causes.MATCHED_SMALL,
+    "matched_paper": causes.MATCHED_PAPER,
+    "which_keys": causes.WHICH_KEYS_SMALL,
+    "which_keys_paper": causes.WHICH_KEYS_PAPER,
+    "when": causes.WHEN_SMALL,
+    "when_paper": causes.WHEN_PAPER,
     "twins": twins,
     "tuned": tuned,
+    "tuned_small": tuned.SMALL,
+    "tuned_small_adam": tuned.SMALL_ADAM,
     "length": length,
     "norm": norm,
     "language_small": language_small,

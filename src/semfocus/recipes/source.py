@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from semfocus.measurements import Lengths, Measurement, Twins
-from semfocus.mechanisms import Pattern, WithGlobals
+from semfocus.mechanisms import Pattern, WithGlobals, parse_pattern
 from semfocus.notation import did_you_mean
 from semfocus.recipes import RECIPES, Recipe
 from semfocus.runs import RunSpec, load_recipe
@@ -161,5 +161,10 @@ def _what(value: Any) -> str:
 
 def _uses(spec: RunSpec, module: ModuleType | None) -> bool:
     pattern: Pattern = spec.pattern_value
-    values = [spec.task_value, pattern.base if isinstance(pattern, WithGlobals) else pattern]
+    named = (spec.model.match_entropy, spec.model.match_dispersion)
+    values = [
+        spec.task_value,
+        pattern.base if isinstance(pattern, WithGlobals) else pattern,
+        *(parse_pattern(each) for each in named if each is not None),
+    ]
     return module is not None and any(type(value).__module__ == module.__name__ for value in values)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from semfocus.measurements import Measurement
 from semfocus.runs import RunSpec
+from semfocus.runs.record import Record
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,9 @@ class Variant:
     FIGURE: str
     specs: Callable[[], list[RunSpec]]
     MEASURE: Sequence[Measurement] = ()
+    CONTRASTS: Sequence[tuple[str, str]] = ()
+    next_stage: Callable[[Sequence[Record]], list[RunSpec]] | None = None
+    OWN_SETTINGS: Sequence[str] = ()
 
 
 def on_even_pairs(question: str, specs_on: Callable[[str], list[RunSpec]]) -> Variant:

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from semfocus.runs.paper_settings import paper_model, paper_training
+from semfocus.words import count_of
 
 _OF_FILES = ("file:", "text:")
 #: no file, but a folder may be called so
@@ -52,7 +53,7 @@ class Control:
     """A setting that separates causes: its plain value, and the words for any other."""
 
     plain: float | None
-    words: Callable[[float], str]
+    words: Callable[[Any], str]
 
 
 def _gradient(value: float) -> str:
@@ -61,10 +62,17 @@ def _gradient(value: float) -> str:
 
 #: by flat key, in the order of the label
 CONTROLS: Mapping[str, Control] = {
+    "model.match_entropy": Control(None, lambda pattern: f" entropy of {pattern}"),
+    "model.match_dispersion": Control(None, lambda pattern: f" dispersion of {pattern}"),
+    "model.match_keeps_gradient": Control(False, lambda _: " gradient ÷f"),
+    "model.selection": Control(None, lambda chosen: f" {'oracle' if chosen == 'relevant' else chosen} keys"),
+    "model.selection_noise": Control(0.0, lambda value: f" noisy {value:g}"),
     "model.score_gradient": Control(1.0, _gradient),
     "model.score_clip": Control(None, lambda value: f" clipped at {value:g}"),
     "model.initial_scale.query_key": Control(1.0, lambda value: f" q/k start{SHARPENED}{value:g}"),
     "training.learning_rate_scale.query_key": Control(1.0, lambda value: f" q/k rate{SHARPENED}{value:g}"),
+    "training.plain_after": Control(None, lambda steps: f" first {count_of(steps, 'step')}"),
+    "training.plain_before": Control(None, lambda steps: f" after {count_of(steps, 'step')}"),
 }
 
 

@@ -172,9 +172,16 @@ class RunDirectory:
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:
     """The epochs that count: an attempt that resumed after epoch e replaces what earlier ones said of later epochs."""
     return [
-        {key: value for key, value in event.items() if key != "event"}
+        {key: value for key, value in event.items() if key not in ("event", "steps")}
         for event in _that_count(events, "epoch")
     ]
+
+
+def steps_of(events: list[Event]) -> dict[str, dict[str, list[Any]]]:
+    """`steps` of a record, the training accuracy after every so many steps; nothing for a run that was not asked for it."""
+    rows = [row for event in _that_count(events, "epoch") for row in event.get("steps", ())]
+    columns = {name: [row[name] for row in rows] for name in ("step", "train_accuracy")}
+    return {"steps": columns} if rows else {}
 
 
 def probe_rows_of(events: list[Event]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
-from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of
+from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of, steps_of
 from semfocus.runs.journal import CorruptJournal
 from semfocus.runs.shape import OPTIONAL_NUMBERS, problem_of_spec
 
@@ -61,6 +61,11 @@ class Record(dict[str, Any]):
     def curve(self) -> dict[str, list[Any]]:
         """Columns by name; empty before the first epoch."""
         return self.get("curve") or {}
+
+    @property
+    def steps(self) -> dict[str, list[Any]]:
+        """`step` and `train_accuracy` between epochs, for runs with `training.evaluate_every`; else empty."""
+        return self.get("steps") or {}
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -235,6 +240,7 @@ def read_record(directory: RunDirectory) -> Record:
         "curve": as_columns(rows),
         "summary": summarise(rows, str(spec.get("task"))),
         "probes": probe_rows_of(events),
+        **steps_of(events),
     }
     return Record(values, directory)
 

@@ -35,20 +35,29 @@ _KEPT_KEYS = {
 #: what labels are made of; a field that is not written is at its default
 _FACTORS = (
     ("model", "inverse_temperature"),
+    ("model", "selection_noise"),
+    ("model", "match_keeps_gradient"),
     ("model", "score_gradient"),
     ("model", "score_clip"),
     ("model", "initial_scale", "query_key"),
     ("training", "learning_rate_scale", "query_key"),
+    ("training", "plain_after"),
+    ("training", "plain_before"),
+)
+_TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"), ("model", "selection"))
+_MAY_BE_NONE = (
+    *("score_clip", "match_entropy", "match_dispersion", "selection"),
+    *("plain_after", "plain_before"),
 )
 
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:
     """What keeps it from being a spec; its values are checked by whoever makes a RunSpec of it."""
     problem = _problem(spec, _SPEC) or _problem(spec["training"], {"epochs": int}, "training.")
-    return problem or next(filter(None, (_problem_of_factor(spec, path) for path in _FACTORS)), None)
+    return problem or next(filter(None, (_problem_at(spec, path) for path in (*_FACTORS, *_TEXTS))), None)
 
 
-def _problem_of_factor(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
+def _problem_at(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
     value: Any = spec
     for place, name in enumerate(path):
         if not isinstance(value, dict):
@@ -56,8 +65,10 @@ def _problem_of_factor(spec: dict[str, Any], path: tuple[str, ...]) -> str | Non
         if name not in value:
             return None
         value = value[name]
-    may_be_none = path[-1] == "score_clip" and value is None
-    return None if may_be_none or isinstance(value, int | float) else f"{'.'.join(path)} is not a number"
+    if value is None and path[-1] in _MAY_BE_NONE:
+        return None
+    kind, words = (str, "a text") if path in _TEXTS else (int | float, "a number")
+    return None if isinstance(value, kind) else f"{'.'.join(path)} is not {words}"
 
 
 def problem_of_record(record: dict[str, Any]) -> str | None:
@@ -69,7 +80,17 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
         problem = "summary is not a dict"
     if problem is None and not are_probe_rows(record.get("probes", [])):
         problem = "probes is not a list of probe rows"
+    if problem is None and not _are_steps(record.get("steps", {})):
+        problem = "steps is not a list of steps and one of accuracies"
     return problem
+
+
+def _are_steps(steps: object) -> bool:
+    if not isinstance(steps, dict):
+        return False
+    columns = [steps.get(name) for name in ("step", "train_accuracy")]
+    lengths = {len(each) if isinstance(each, list) else None for each in columns}
+    return not steps or (len(lengths) == 1 and None not in lengths)
 
 
 def kept_file(measurement: str) -> tuple[str, str]:

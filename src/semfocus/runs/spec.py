@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from semfocus.mechanisms import Pattern, PatternByRows, parse_pattern
+from semfocus.mechanisms.control_rules import refuse_controls
 from semfocus.runs.paper_settings import paper_model, paper_training
 from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.training_settings import TrainingSettings
@@ -49,7 +50,7 @@ class RunSpec(Settings):
         for key, paper in (("model", paper_model(task.name)), ("training", _usual_training(task))):
             given = values.get(key, {})
             if isinstance(given, dict):
-                filled[key] = paper | given
+                filled[key] = paper | given | _written_patterns(given)
         earlier = values.get("pretraining")
         if isinstance(earlier, dict) and isinstance(earlier.get("task"), str):
             training = _usual_training(parse_task(earlier["task"])) | dict(earlier.get("training", {}))
@@ -60,6 +61,11 @@ class RunSpec(Settings):
     @classmethod
     def _write_pattern(cls, value: Any) -> str:
         return str(value if isinstance(value, Pattern) else parse_pattern(value))
+
+    @model_validator(mode="after")
+    def _check_controls(self) -> "RunSpec":
+        refuse_controls(self.model, self.pattern_value)
+        return self
 
     @model_validator(mode="after")
     def _check_task(self) -> "RunSpec":
@@ -79,6 +85,8 @@ class RunSpec(Settings):
             raise ValueError(
                 "training.replace_sample needs a task that draws samples; a data file has only its own"
             )
+        self._check_selection(task)
+        self._check_plain_steps(task)
         checked_length(task, self.training.length)
         # The model is frozen for its users; these are its own finishing touches.
         object.__setattr__(self, "task", str(task))
@@ -90,6 +98,31 @@ class RunSpec(Settings):
             own = {key: getattr(self._pretraining_spec, key) for key in ("task", "pattern", "data")}
             object.__setattr__(self, "pretraining", self.pretraining.model_copy(update=own))
         return self
+
+    def _check_plain_steps(self, task: Task) -> None:
+        training = self.training
+        name = "plain_after" if training.plain_after is not None else "plain_before"
+        if getattr(training, name) is None:
+            return
+        if isinstance(task, FileTask):
+            raise ValueError(
+                f"training.{name} counts steps, and how many an epoch has depends on the data file"
+            )
+        if self.pattern_value.global_tokens():
+            raise ValueError(f"training.{name}: the global tokens of {self.pattern} cannot come and go")
+        if self.model.initial_scale.query_key != 1:
+            raise ValueError(f"training.{name}: a start of queries and keys cannot be undone later")
+        rate = training.learning_rate_scale.query_key
+        if self.pattern == "full" and self.model == self.model.without_controls() and rate == 1:
+            raise ValueError(f"training.{name} needs an arm to switch on or off; this one is plain all along")
+
+    def _check_selection(self, task: Task) -> None:
+        if self.model.selection == "relevant" and type(task).relevant is Task.relevant:
+            raise ValueError(f"selection='relevant': {task.name} cannot say which tokens decide the label")
+        if self.model.selection == "initial" and self.pretraining is not None:
+            raise ValueError(
+                "selection='initial' is that of an untrained model; this run starts from a pre-trained one"
+            )
 
     def _checked_text(self, text: TextTask) -> TextTask:
         if not isinstance(self.training.length, int):
@@ -137,6 +170,12 @@ class RunSpec(Settings):
     def digest(self) -> str:
         """The name of the run: equal specs, equal names."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:20]
+
+
+def _written_patterns(model: dict[str, Any]) -> dict[str, str]:
+    """The patterns that controls name, each in its one way to be written."""
+    names = ("match_entropy", "match_dispersion")
+    return {name: str(parse_pattern(model[name])) for name in names if isinstance(model.get(name), str)}
 
 
 def _usual_training(task: Task) -> dict[str, Any]:

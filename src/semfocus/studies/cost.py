@@ -21,11 +21,6 @@ from semfocus.training.runner import build_model
 _SPEED, _BOOKKEEPING = 2.6e10, 0.005
 
 
-def num_steps(spec: RunSpec) -> int:
-    """Training steps of an epoch."""
-    return -(-(spec.training.num_train - spec.training.drop_samples_per_epoch) // spec.training.batch_size)
-
-
 def rough_seconds(spec: RunSpec) -> float:
     """Seconds of a run to its epoch limit on one core, from the number of multiply-adds."""
     model, training = spec.model, spec.training
@@ -35,7 +30,7 @@ def rough_seconds(spec: RunSpec) -> float:
     passes = 3 * training.num_train + training.num_train + training.num_held_out  # backward is twice forward
     readout = model.d_model * spec.task_value.num_classes if isinstance(spec.task_value, TextTask) else 0
     arithmetic = passes * length * (model.num_blocks * (projections + attention) + readout) / _SPEED
-    return (training.epochs + 1) * (arithmetic + num_steps(spec) * _BOOKKEEPING)
+    return (training.epochs + 1) * (arithmetic + spec.training.steps_per_epoch * _BOOKKEEPING)
 
 
 def _num_keys(pattern: Pattern, length: int) -> int:
@@ -74,7 +69,10 @@ def measured_seconds(specs: Iterable[RunSpec], *, device: str = "auto", threads:
                 pace[key] = _measure(spec, chosen)
             step, evaluated = pace[key]
             training = spec.training
-            epoch = num_steps(spec) * step + (training.num_train + training.num_held_out) * evaluated
+            epoch = (
+                spec.training.steps_per_epoch * step
+                + (training.num_train + training.num_held_out) * evaluated
+            )
             seconds[spec.digest] = training.epochs * epoch
     return seconds
 
@@ -92,7 +90,7 @@ def _measure(spec: RunSpec, device: torch.device) -> tuple[float, float]:
 
     def step() -> None:
         noise = stream(spec.seed, "calibration noise")
-        training_step(model, optimiser, samples, padding, rows, spec.training.clip_norm, noise)
+        training_step(model, optimiser, samples, padding, rows, spec.training, noise)
 
     step()  # the first one also allocates
     return _pace(step), _pace(lambda: evaluate(model, samples, spec.seed, 0)) / len(samples)

@@ -14,26 +14,38 @@ from semfocus.tasks import parse_task
 
 _NUMBER = r"\s*(?P<{}>\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _TIMES = "[x\u00d7]"  # the second is the multiplication sign of the tables
+_PATTERN = r"\s+(?P<{}>\w+(?:\s*\([^()]*\))?(?:\+G\d+)?)"
 _ARM = re.compile(
     r"(?P<pattern>.+?)"
     rf"(?:\s+{_TIMES}{_NUMBER.format('sharper')})?"
+    rf"(?:\s+entropy\s+of{_PATTERN.format('entropy')})?"
+    rf"(?:\s+dispersion\s+of{_PATTERN.format('dispersion')})?"
+    r"(?P<keeps>\s+gradient\s*[/\u00f7]\s*f)?"
+    r"(?:\s+(?P<selection>oracle|initial)\s+keys)?"
+    rf"(?:\s+noisy{_NUMBER.format('noise')})?"
     rf"(?:\s+gradient\s*(?:{_TIMES}{_NUMBER.format('gradient')}|[/\u00f7]{_NUMBER.format('divided')}))?"
     rf"(?:\s+clipped\s+at{_NUMBER.format('clip')})?"
     rf"(?:\s+q/k\s+start\s*{_TIMES}{_NUMBER.format('start')})?"
     rf"(?:\s+q/k\s+rate\s*{_TIMES}{_NUMBER.format('rate')})?"
+    r"(?:\s+first\s+(?P<first>\d+)\s+steps?)?"
+    r"(?:\s+after\s+(?P<after>\d+)\s+steps?)?"
     r"\s*"
 )
 _KEYS = {
     "sharper": "model.inverse_temperature",
+    "noise": "model.selection_noise",
     "gradient": "model.score_gradient",
     "divided": "model.score_gradient",
     "clip": "model.score_clip",
     "start": "model.initial_scale.query_key",
     "rate": "training.learning_rate_scale.query_key",
 }
+_STEPS = {"first": "training.plain_after", "after": "training.plain_before"}
+_SELECTIONS = {"oracle": "relevant", "initial": "initial"}
+_NAMED = {"entropy": "model.match_entropy", "dispersion": "model.match_dispersion"}
 
 
-def read_arm(text: str) -> tuple[str, dict[str, float]]:
+def read_arm(text: str) -> tuple[str, dict[str, Any]]:
     """The pattern, and by flat key what the text says beside it; it says nothing of what it leaves out.
 
     >>> read_arm("full x10 gradient /10"), read_arm("banded(5)+G1")
@@ -42,11 +54,19 @@ def read_arm(text: str) -> tuple[str, dict[str, float]]:
     matched = _ARM.fullmatch(text)
     if matched is None:
         return str(parse_pattern(text)), {}  # which says what is wrong with it
+    named: dict[str, Any] = {
+        key: str(parse_pattern(matched[name])) for name, key in _NAMED.items() if matched[name]
+    }
+    named |= {key: int(matched[name]) for name, key in _STEPS.items() if matched[name]}
+    if matched["keeps"]:
+        named["model.match_keeps_gradient"] = True
+    if matched["selection"]:
+        named["model.selection"] = _SELECTIONS[matched["selection"]]
     said = {name: float(matched[name]) for name in _KEYS if matched[name] is not None}
     if said.get("divided") == 0:
         raise ValueError(f"a gradient cannot be divided by 0: {text!r}")
     settings = {_KEYS[name]: 1 / value if name == "divided" else value for name, value in said.items()}
-    return str(parse_pattern(matched["pattern"])), settings
+    return str(parse_pattern(matched["pattern"])), {**settings, **named}
 
 
 def with_tasks(specs: Sequence[RunSpec], tasks: Sequence[str]) -> list[RunSpec]:
@@ -71,7 +91,7 @@ def with_patterns(specs: Sequence[RunSpec], arms: Sequence[str]) -> list[RunSpec
     return sorted(chosen, key=lambda spec: order[_setting(spec)])  # stable: arms of a seed stay together
 
 
-def _of_arm(specs: Sequence[RunSpec], pattern: str, settings: Mapping[str, float]) -> list[RunSpec]:
+def _of_arm(specs: Sequence[RunSpec], pattern: str, settings: Mapping[str, Any]) -> list[RunSpec]:
     change: dict[str, Any] = {"pattern": pattern, **settings}
     own = [spec for spec in specs if all(_value(spec, key) == value for key, value in change.items())]
     return own or [changed(spec, change) for spec in _compared(specs)]

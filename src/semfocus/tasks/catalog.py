@@ -8,6 +8,7 @@ from semfocus.tasks.even_pairs import EvenPairs
 from semfocus.tasks.file_task import FileTask
 from semfocus.tasks.listops import ListOps
 from semfocus.tasks.marked_majority import MarkedMajority
+from semfocus.tasks.marked_pair import MarkedPair
 from semfocus.tasks.missing_duplicate import MissingDuplicate
 from semfocus.tasks.modular_arithmetic import ModularArithmetic
 from semfocus.tasks.parity import Parity
@@ -28,6 +29,7 @@ _CLASSES: dict[str, type[Task]] = {
         ModularArithmetic,
         SolveEquation,
         MarkedMajority,
+        MarkedPair,
     )
 }
 

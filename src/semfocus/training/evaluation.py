@@ -27,12 +27,14 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, samples: Samples, seed: int, epoch: int) -> Evaluation:
-    """In evaluation mode, in large batches. `seed` and `epoch` feed patterns that are random even then."""
+def evaluate(
+    model: nn.Module, samples: Samples, seed: int, epoch: int, numbers: str = "evaluation"
+) -> Evaluation:
+    """In evaluation mode, in large batches. `seed`, `epoch` and the name of a stream feed patterns that are random even then."""
     loss = torch.zeros((), dtype=torch.float64)
     correct = 0
     with evaluation_mode(model):
-        for logits, labels in _answers(model, samples, seed, epoch):
+        for logits, labels in _answers(model, samples, seed, epoch, numbers):
             loss += summed_loss(logits, labels).cpu().double()
             correct += int((logits.argmax(-1) == labels).sum())
     answers = samples.labels.numel()
@@ -49,7 +51,7 @@ def sample_losses(model: nn.Module, samples: Samples, seed: int, epoch: int) -> 
 
 
 def _answers(
-    model: nn.Module, samples: Samples, seed: int, epoch: int
+    model: nn.Module, samples: Samples, seed: int, epoch: int, numbers: str = "evaluation"
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Logits and labels, batch by batch."""
     batch_size = evaluation_batch_size(samples.tokens.shape[1])
@@ -58,7 +60,7 @@ def _answers(
     padding = padding_of(samples)
     device = samples.tokens.device
     for batch, rows in enumerate(torch.arange(len(samples), device=device).split(batch_size)):
-        generator = stream(seed, f"evaluation/{batch}", epoch)
+        generator = stream(seed, f"{numbers}/{batch}", epoch)
         real = None if padding is None else padding[rows]
         yield model(samples.tokens[rows], real, generator=generator).float(), samples.labels[rows]
 

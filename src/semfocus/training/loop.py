@@ -16,7 +16,7 @@ from semfocus.tasks import Dataset, Samples
 from semfocus.training.device import keep_freed_memory
 from semfocus.training.evaluation import evaluate, padding_of
 from semfocus.training.observers import EpochResult, Observer
-from semfocus.training.optimiser import clip_gradients, set_learning_rate
+from semfocus.training.optimiser import Clipping, clip_gradients, set_learning_rate
 
 
 class Diverged(Exception):
@@ -71,11 +71,15 @@ def reached_stop(settings: TrainingSettings, train_accuracy: float) -> bool:
 
 @dataclass(frozen=True)
 class Steps:
-    """What the steps of one epoch had in common; norms are those before clipping, None in epoch 0."""
+    """What the steps of one epoch had in common; None in epoch 0.
+
+    `gradient_norm` is the joint norm of all gradients before clipping, whatever is clipped. `clipped_share` counts the
+    steps in which a gradient was scaled down: the joint one, or with `clip_per_group` that of any group.
+    """
 
     learning_rate: float
     gradient_norm: float | None = None  # mean over the steps
-    clipped_share: float | None = None  # of the steps whose gradient was scaled down
+    clipped_share: float | None = None
 
 
 def train_epoch(
@@ -88,25 +92,35 @@ def train_epoch(
     observers: Sequence[Observer] = (),
 ) -> Steps:
     """From the state after the epoch before to that after this one. In epoch 0 nothing is trained."""
-    rate = set_learning_rate(optimiser, settings, epoch)
     if epoch == 0:
-        return Steps(rate)
+        return Steps(put_in_force(model, optimiser, settings, 0, 0))
     model.train()
     padding = padding_of(data.train)
     batches = batches_of(data.train, settings, seed, epoch)
-    norms = []
+    before = (epoch - 1) * len(batches)
+    rate = put_in_force(model, optimiser, settings, epoch, before)
+    steps: list[Clipping] = []
     for index, rows in enumerate(batches):
         noise = noise_of(seed, epoch, index, len(batches))
         try:
-            norm = training_step(model, optimiser, data.train, padding, rows, settings.clip_norm, noise)
+            steps.append(training_step(model, optimiser, data.train, padding, rows, settings, noise))
         except Diverged as error:
             raise Diverged(f"{error} in epoch {epoch}, batch {index + 1}") from None
-        norms.append(float(norm))
+        put_in_force(model, optimiser, settings, epoch, before + index + 1)
         for observer in observers:
             observer.batch_ended(epoch, index + 1, len(batches))
-    limit = math.inf if settings.clip_norm is None else settings.clip_norm
-    clipped = sum(norm > limit for norm in norms)
-    return Steps(rate, sum(norms) / len(norms), clipped / len(norms))
+    norm = sum(float(each.norm) for each in steps) / len(steps)
+    return Steps(rate, norm, sum(each.was_needed for each in steps) / len(steps))
+
+
+def put_in_force(
+    model: Classifier, optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int, steps: int
+) -> float:
+    """What holds after so many steps in all, for the next one and for evaluation: attention and rates; returns the rate."""
+    plain = settings.is_plain(steps)
+    if plain != (model.in_force is not model.config):
+        model.attend_plainly(plain)
+    return set_learning_rate(optimiser, settings, epoch, plain)
 
 
 def batches_of(samples: Samples, settings: TrainingSettings, seed: int, epoch: int) -> tuple[Tensor, ...]:
@@ -126,19 +140,16 @@ def training_step(
     samples: Samples,
     padding: Tensor | None,
     rows: Tensor,
-    clip_norm: float | None,
+    settings: TrainingSettings,
     noise: torch.Generator,
-) -> Tensor:
-    """One step of the optimiser on these rows of the samples; `padding` is that of all samples.
-
-    Returns the norm that the gradient had before it was clipped.
-    """
+) -> Clipping:
+    """One step of the optimiser on these rows of the samples; `padding` is that of all samples."""
     logits = model(samples.tokens[rows], None if padding is None else padding[rows], generator=noise)
     loss = mean_loss(logits, samples.labels[rows])
     optimiser.zero_grad()
     loss.backward()
-    gradient_norm = clip_gradients(optimiser, clip_norm)
-    if not torch.isfinite(loss.detach() + gradient_norm):
+    clipping = clip_gradients(optimiser, settings)
+    if not torch.isfinite(loss.detach() + clipping.norm):
         raise Diverged(f"the {'gradient' if torch.isfinite(loss) else 'loss'} is not finite")
     optimiser.step()
-    return gradient_norm
+    return clipping

@@ -10,6 +10,7 @@ from torch import nn
 from semfocus.runs.checkpoints import Checkpoint, Tensors, save_checkpoint
 from semfocus.runs.directory import RunDirectory
 from semfocus.runs.record import held_out_score
+from semfocus.training.evaluation import evaluate
 from semfocus.training.optimiser import optimiser_tensors
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class EpochResult:
     held_out_accuracy: float
     train_seconds: float
     evaluation_seconds: float
-    gradient_norm: float | None = None  # mean over the steps, before clipping; None where nothing was trained
-    clipped_share: float | None = None  # of the steps whose gradient was scaled down
+    gradient_norm: float | None = None  # see loop.Steps; None where nothing was trained
+    clipped_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,24 @@ GENERATIONS = 2
 
 
 class JournalKeeper(Observer):
-    """One line in the journal for each epoch."""
+    """One line in the journal for each epoch, with the training accuracy between its steps where that is asked for."""
 
-    def __init__(self, directory: RunDirectory) -> None:
-        self.directory = directory
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.steps: list[dict[str, float]] = []
+
+    def batch_ended(self, epoch: int, batch: int, num_batches: int) -> None:
+        spec, step = self.attempt.spec, (epoch - 1) * num_batches + batch
+        if spec.training.evaluate_every is not None and step % spec.training.evaluate_every == 0:
+            seen = evaluate(
+                self.attempt.model, self.attempt.data.train, spec.seed, step, "evaluation of a step"
+            )
+            self.steps.append({"step": step, "train_accuracy": seen.accuracy})
 
     def epoch_ended(self, result: EpochResult) -> None:
-        self.directory.note("epoch", **asdict(result))
+        steps = {"steps": self.steps} if self.steps else {}
+        self.attempt.directory.note("epoch", **asdict(result), **steps)
+        self.steps = []
 
 
 class CheckpointKeeper(Observer):

@@ -1,10 +1,14 @@
 """The optimiser of a run, with a learning rate for each group of parameters."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
 from semfocus.model import parameter_group
 from semfocus.runs import TrainingSettings
+from semfocus.settings import GroupFactors
 
 
 def build_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -32,21 +36,43 @@ def build_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim
     )
 
 
-def clip_gradients(optimiser: torch.optim.Optimizer, largest_norm: float | None) -> torch.Tensor:
-    """Scale all gradients down to a joint norm of at most `largest_norm`; returns the norm they had."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+@dataclass(frozen=True)
+class Clipping:
+    """The joint norm of all gradients before they were clipped, and whether any of them was scaled down."""
+
+    norm: torch.Tensor
+    was_needed: bool
+
+
+def clip_gradients(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> Clipping:
+    """Scale all gradients down to a joint norm of at most `clip_norm`, or each parameter group's to its own."""
+    groups = [group["params"] for group in optimiser.param_groups]
+    every = [parameter for group in groups for parameter in group]
+    norm = _norm_of(every)
+    if settings.clip_norm is None:
+        return Clipping(norm, False)
+    parts = groups if settings.clip_per_group else [every]
+    norms = [_norm_of(part) for part in parts] if settings.clip_per_group else [norm]
+    for part, own in zip(parts, norms, strict=True):
+        nn.utils.clip_grads_with_norm_(part, settings.clip_norm, own, foreach=True)
+    return Clipping(norm, any(float(own) > settings.clip_norm for own in norms))
+
+
+def _norm_of(parameters: Iterable[nn.Parameter]) -> torch.Tensor:
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = nn.utils.get_total_norm(gradients, foreach=True)
-    if largest_norm is not None:
-        nn.utils.clip_grads_with_norm_(parameters, largest_norm, norm, foreach=True)
-    return norm
+    return nn.utils.get_total_norm(gradients, foreach=True)
 
 
-def set_learning_rate(optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int) -> float:
-    """The rate of an epoch, counted from 1: decayed once after every epoch."""
+def set_learning_rate(
+    optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int, plain: bool = False
+) -> float:
+    """The rate of an epoch, counted from 1: decayed once after every epoch.
+
+    While attention is plain, so is the rate of queries and keys.
+    """
     rate = settings.learning_rate * settings.learning_rate_decay ** max(epoch - 1, 0)
-    for group in optimiser.param_groups:
-        group["lr"] = rate * group["factor"]
+    for name, group in zip(GroupFactors.model_fields, optimiser.param_groups, strict=True):
+        group["lr"] = rate if plain and name == "query_key" else rate * group["factor"]
     return rate
 
 

@@ -21,7 +21,7 @@ from semfocus.training.loop import train_epoch
 from semfocus.training.optimiser import build_optimiser, optimiser_tensors, restore_optimiser
 from semfocus.training.pretraining import start_from_pretraining
 from semfocus.training.runner import build_model, dataset_of
-from semfocus.training.trained_run import TrainedRun, load_weights
+from semfocus.training.trained_run import TrainedRun, attend_as_after, load_weights
 
 #: states that a replay kept; those of the run itself are `last` and `best`, and of them `best` has weights alone
 KEPT = "at"
@@ -94,6 +94,7 @@ def model_at(
         model, found.groups.get("model", {}), f"the checkpoint of epoch {found.epoch} of run {directory.name}"
     )
     _check_last_weights(record, wanted, found)
+    attend_as_after(model, spec, wanted)
     return TrainedRun(spec, model.to(device or torch.device("cpu")), wanted, (*problems, *found.problems))
 
 
@@ -155,6 +156,7 @@ def replayed(
             for epoch in range(at + 1, stop + 1):
                 train_epoch(model, optimiser, data, spec.training, spec.seed, epoch)
             at = stop
+            attend_as_after(model, spec, stop)  # where the checkpoint is of this very epoch
             loss = evaluate(model, data.train, spec.seed, stop).loss
             recorded = record["curve"]["train_loss"][record["curve"]["epoch"].index(stop)]
             if loss != recorded and not any("training loss" in each for each in problems):

@@ -9,7 +9,7 @@ import torch
 from semfocus.model import Classifier, LanguageModel, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
 from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
-from semfocus.runs.directory import epoch_rows, probe_rows_of
+from semfocus.runs.directory import epoch_rows, probe_rows_of, steps_of
 from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
 from semfocus.training.device import describe_environment, limited_threads, resolve_device, same_numerics
@@ -106,11 +106,12 @@ def _attempt(
         by_loss=is_text(spec.task),
         seconds=checkpoint_seconds,
     )
-    watchers = [JournalKeeper(directory), keeper, *observers]
     state, reason = "done", None
     on_device = Dataset(data.train.to(device), data.held_out.to(device), data.overlap)
+    attempt = Attempt(spec, directory, model, on_device)
+    watchers = [JournalKeeper(attempt), keeper, *observers]
     for observer in observers:
-        observer.prepared(Attempt(spec, directory, model, on_device))
+        observer.prepared(attempt)
         observer.run_started(resumed_after + 1, spec.training.epochs)
     try:
         if not (rows and reached_stop(spec.training, rows[-1]["train_accuracy"])):
@@ -186,6 +187,7 @@ def _record(
         "problems": [problem for event in attempts for problem in event["problems"]],
         "environment": environment,
         "probes": probe_rows_of(events),
+        **steps_of(events),
     }
     return Record(values, directory)
 
@@ -213,7 +215,8 @@ def dataset_of(spec: RunSpec) -> Dataset:
 def build_model(spec: RunSpec) -> Classifier:
     """The untrained model of a run."""
     config = model_config(spec)
-    return (LanguageModel if config.causal else Classifier)(config, seed=spec.seed)
+    relevant = spec.task_value.relevant if config.selection == "relevant" else None
+    return (LanguageModel if config.causal else Classifier)(config, spec.seed, relevant)
 
 
 def model_config(spec: RunSpec) -> ModelConfig:

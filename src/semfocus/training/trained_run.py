@@ -60,7 +60,13 @@ def load_run(
     load_weights(
         model, loaded.groups.get("model", {}), f"the {checkpoint} checkpoint of run {directory.name}"
     )
+    attend_as_after(model, spec, loaded.epoch)
     return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
+
+
+def attend_as_after(model: Classifier, spec: RunSpec, epoch: int) -> None:
+    """Plain attention, or the run's own, as it was in force after an epoch."""
+    model.attend_plainly(spec.training.is_plain(epoch * spec.training.steps_per_epoch))
 
 
 def load_weights(model: Classifier, weights: Tensors, where: str) -> None:

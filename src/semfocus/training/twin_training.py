@@ -14,8 +14,8 @@ from semfocus.runs import RunSpec
 from semfocus.settings import GroupFactors
 from semfocus.tasks import Dataset
 from semfocus.training.evaluation import padding_of, sample_losses
-from semfocus.training.loop import Diverged, batches_of, noise_of, training_step
-from semfocus.training.optimiser import build_optimiser, set_learning_rate
+from semfocus.training.loop import Diverged, batches_of, noise_of, put_in_force, training_step
+from semfocus.training.optimiser import build_optimiser
 from semfocus.training.runner import build_model, dataset_of
 
 
@@ -60,12 +60,15 @@ class Twin:
         self.optimiser = build_optimiser(self.model, spec.training)
         self.padding = padding_of(self.data.train)
 
+    def put_in_force(self, epoch: int, steps: int) -> float:
+        """As in `train`; returns the rate."""
+        return put_in_force(self.model, self.optimiser, self.spec.training, epoch, steps)
+
     def step(self, rows: Tensor, noise: torch.Generator) -> float:
         """As in `train`; returns the norm of the gradient."""
-        clip = self.spec.training.clip_norm
-        return float(
-            training_step(self.model, self.optimiser, self.data.train, self.padding, rows, clip, noise)
-        )
+        settings = self.spec.training
+        step = training_step(self.model, self.optimiser, self.data.train, self.padding, rows, settings, noise)
+        return float(step.norm)
 
     def sample_gradient(self, row: int, epoch: int) -> float:
         """The norm of the gradient of one sample; the step that follows sees neither it nor its random numbers."""
@@ -103,7 +106,8 @@ def train_twins(spec: RunSpec, replaced: int, device: torch.device) -> tuple[Twi
     seen.is_plain_descent = settings.optimiser == "sgd" and not settings.momentum and factors == {1.0}
     try:
         for epoch in range(settings.epochs + 1):
-            rates = [set_learning_rate(each.optimiser, settings, epoch) for each in (first, second)]
+            before = max(epoch - 1, 0) * len(batches)
+            rates = [each.put_in_force(epoch, before) for each in (first, second)]
             if epoch > 0:
                 seen.learning_rates.append(rates[0])
                 _train_epoch(first, second, epoch, seen)
@@ -125,6 +129,8 @@ def _train_epoch(first: Twin, second: Twin, epoch: int, seen: TwinDistances) -> 
             norms = [each.sample_gradient(seen.replaced, epoch) for each in (first, second)]
             seen.largest_sample_gradient = max(seen.largest_sample_gradient, *norms)
         norms = [each.step(rows, noise_of(seed, epoch, index, len(batches))) for each in (first, second)]
+        for each in (first, second):
+            each.put_in_force(epoch, (epoch - 1) * len(batches) + index + 1)
         seen.largest_gradient = max(seen.largest_gradient, *norms)
         if before > 0 and not uses_it:  # else the batches differ, not only the weights
             ratio = _distance(first.gradients(), second.gradients()) / before

@@ -215,8 +215,9 @@ def test_a_part_that_cannot_be_computed_says_why(trained: RunDirectory) -> None:
         survey(planned.places, executor="pool", workers=1, device="cpu")
 
 
-def test_a_gradient_of_no_loss_has_no_hessian(store: Store, tiny_spec) -> None:
-    spec = tiny_spec(model={"score_gradient": 0.5})
+@pytest.mark.parametrize("control", [{"score_gradient": 0.5}, {"match_dispersion": "full"}])
+def test_a_gradient_of_no_loss_has_no_hessian(store: Store, tiny_spec, control: dict[str, object]) -> None:
+    spec = tiny_spec(model=control)
     run(spec, store)
     with pytest.raises(ValueError, match="there is no Hessian"):
         plan_landscape(store.directory(spec), replace(SMALL, hessian=1), "cpu")

@@ -137,11 +137,13 @@ def plan_landscape(
         grids.append(place)
     hessian = None
     if options.hessian:
-        if spec.model.score_gradient != 1:
-            raise ValueError(
-                f"run {run.name} has score_gradient={spec.model.score_gradient:g}: its gradient is that of no loss, so "
-                "there is no Hessian; leave --hessian out"
-            )
+        model = spec.model
+        for name in ("score_gradient", "match_entropy", "match_dispersion"):
+            if getattr(model, name) != type(model).model_fields[name].default:
+                raise ValueError(
+                    f"run {run.name} has {name}={getattr(model, name)}: its gradient is that of no loss, so "
+                    "there is no Hessian; leave --hessian out"
+                )
         wanted = HessianSpec(**facts, data=_data(options), count=options.hessian)  # type: ignore[arg-type]
         hessian = landscape_directory(run, wanted)
         hessian.create(wanted, spec.model_dump(mode="json"), weights)

@@ -11,7 +11,7 @@ from semfocus.probes.surface.loss_grid import direction_pair, losses_along_row
 from semfocus.runs import RunSpec
 from semfocus.training import build_model
 from semfocus.training.device import limited_threads, numerics_class, resolve_device
-from semfocus.training.trained_run import load_weights
+from semfocus.training.trained_run import attend_as_after, load_weights
 
 
 class Surveyor:
@@ -23,6 +23,7 @@ class Surveyor:
         self.device = resolve_device(device)
         model = build_model(run_spec)
         load_weights(model, place.weights(), f"the centre of landscape {place.name}")
+        attend_as_after(model, run_spec, self.spec.epoch)
         model.to(self.device)
         samples = samples_of(run_spec, self.spec.data, self.spec.samples).to(self.device)
         self.loss = ModelLoss(model, samples, run_spec.seed, self.spec.epoch)

@@ -28,6 +28,9 @@ ARMS = (
     "full clipped at 1",  # small dispersion with every key kept
 )
 
+#: the last one is at the same dispersion: top_k(5) x4 has that of plain full attention
+CONTRASTS = [("full x4", "full"), ("top_k(5)", "full"), ("full x4", "top_k(5)"), ("top_k(5) x4", "full")]
+
 
 def specs() -> list[RunSpec]:
     """At the setting of `small`, whose runs it shares where they are the same, on the tasks of `temperature`."""
@@ -46,4 +49,5 @@ PAPER = Variant(
     "ours: sparsity or sharpness, with controls",
     paper_specs,
     [Inside(epochs=("0", "last"), every=10)],
+    CONTRASTS,
 )
