@@ -9,7 +9,7 @@ from semfocus.studies.grid import refuse_repeats
 
 #: tasks x arms x settings x seeds
 NUMBERS = {
-    "quick": 5 * 3,
+    "quick": 5 * 8,
     "small": 8 * 7 * 5,
     "curves": 8 * 7 * 10,
     "activations": 8 * 5 * 2 * 10,
