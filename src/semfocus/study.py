@@ -12,16 +12,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
+from semfocus.analysis.statistics.sequential import LOOKS
 from semfocus.measurements import Inside, Landscape, Measurement
 from semfocus.notation import did_you_mean, split_list
 from semfocus.recipes.source import Source, checked_specs, open_source
 from semfocus.runs import RunSpec, Store, load_recipe, open_store
-from semfocus.runs.arms import run_title, varying_keys
+from semfocus.runs.arms import arm_of, run_title, varying_keys
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import Record
 from semfocus.studies import run_study
-from semfocus.studies.selection import with_patterns, with_seeds, with_settings, with_tasks
+from semfocus.studies.selection import read_contrasts, with_patterns, with_seeds, with_settings, with_tasks
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Study:
     store: directory of the runs (default: `runs`, or SEMFOCUS_STORE). What is there is read, not repeated.
     seeds, patterns, tasks, settings: choose among the recipe's runs, or others, as the options of `semfocus study` do:
     `seeds=3` (the paper's first three) or a list, `patterns="full; top_k(5)"`, `settings={"training.epochs": 50}`.
-    recipe_file: a file with patterns and tasks of one's own; command: what a report names to run it again.
+    contrasts: pairs of arms that the study is about, `[("top_k(5)", "full")]`, the first of them primary (default: the
+    recipe's `CONTRASTS`). recipe_file: a file with patterns and tasks of one's own; command: what a report names to run it again.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Study:
         patterns: Sequence[str] | str | None = None,
         tasks: Sequence[str] | str | None = None,
         settings: Mapping[str, Any] | None = None,
+        contrasts: Sequence[Sequence[str]] | None = None,
         command: str | None = None,
     ) -> None:
         seeds = list(PAPER_SEEDS[:seeds]) if isinstance(seeds, int) else seeds
@@ -72,7 +75,7 @@ class Study:
         self.store = store if isinstance(store, Store) else open_store(store)
         self.source = _source_of(recipe, recipe_file)
         self.seeds = seeds
-        self.command = command or _command(recipe, self.store, seeds, patterns, tasks, settings)
+        self.command = command or _command(recipe, self.store, seeds, patterns, tasks, settings, contrasts)
         specs = self.source.specs()
         if tasks is not None:
             specs = with_tasks(specs, tasks)
@@ -85,6 +88,8 @@ class Study:
         #: the runs, of a study in two stages those of the search
         self.specs: list[RunSpec] = self.source.marked(specs)
         self._refuse_seeds_of_the_search()
+        #: by their labels, the first is primary
+        self.contrasts: list[tuple[str, str]] = self._contrasts(contrasts)
 
     def __repr__(self) -> str:
         return f"<Study {self.source.name}: {count_of(len(self.specs), 'run')} in {self.store.path}>"
@@ -102,6 +107,18 @@ class Study:
         """What is measured in the runs after training."""
         return self.source.measurements
 
+    def _contrasts(self, given: Sequence[Sequence[str]] | None) -> list[tuple[str, str]]:
+        """Those asked for, which must have runs; or the recipe's own, as far as the chosen arms have them."""
+        arms = list(dict.fromkeys(arm_of(spec.model_dump(mode="json")).label for spec in self.specs))
+        found = read_contrasts(self.source.contrasts if given is None else given)
+        for contrast in found if given is not None else ():
+            for label in contrast:
+                if label not in arms:
+                    raise ValueError(
+                        f"contrast {' vs '.join(contrast)}: the study has no runs of {label!r}; arms: {', '.join(arms)}"
+                    )
+        return [each for each in found if {*each} <= {*arms}]
+
     def run(
         self,
         *,
@@ -113,6 +130,7 @@ class Study:
         probe_every: int | None = None,
         quiet: bool = False,
         watcher: "Watcher | None" = None,
+        until_decided: bool = False,
     ) -> "StudyResult":
         """Train what is missing, then measure what the recipe asks for; the options are those of `train`.
 
@@ -127,6 +145,7 @@ class Study:
             probe_every=probe_every,
             quiet=quiet,
             watcher=watcher,
+            until_decided=until_decided,
         )
         return trained.measured()
 
@@ -141,12 +160,16 @@ class Study:
         probe_every: int | None = None,
         quiet: bool = False,
         watcher: "Watcher | None" = None,
+        until_decided: bool = False,
     ) -> "StudyResult":
         """Train what is missing, in one stage or two; nothing is measured yet.
 
         Progress is shown on standard error or in the notebook, unless `quiet`; a `watcher` hears of every epoch.
+        `until_decided`: six seeds first, and ten only if the primary contrast is not decided by then.
         """
         how = _Conditions(executor, workers, device, threads, log, probe_every, quiet, watcher)
+        if until_decided:
+            return self._train_until_decided(how)
         specs, plans = self.specs, []
         if self.source.next_stage is not None:
             plans.append(self._planned(f"{self.name}_search", specs))
@@ -155,7 +178,30 @@ class Study:
         records = self._train(specs, how)
         return StudyResult(self, specs, records, how, plans)
 
-    def _planned(self, name: str, specs: Sequence[RunSpec]) -> Plan:
+    def refuse_undecidable(self) -> None:
+        """Say why `until_decided` cannot work, if it cannot."""
+        if self.seeds is not None:
+            raise ValueError("--until-decided adds seeds as it needs them: leave --seeds out")
+        if self.source.next_stage is not None:
+            raise ValueError(f"--until-decided: {self.name} has two stages, whose seeds are its own")
+        if not self.contrasts:
+            raise ValueError(
+                "--until-decided needs to know what is to be decided: CONTRASTS in the recipe, or --contrasts 'top_k(5) vs full'"
+            )
+
+    def _train_until_decided(self, how: "_Conditions") -> "StudyResult":
+        """Seeds in looks; what is known is read, so that the same call continues, and ends where it ended before."""
+        self.refuse_undecidable()
+        plans: list[Plan] = []
+        for look in LOOKS:
+            specs = with_seeds(self.specs, PAPER_SEEDS[: look.seeds])
+            plans.append(self._planned(self.name, specs, looks=True))
+            result = StudyResult(self, specs, self._train(specs, how), how, plans)
+            if result.is_decided:
+                break
+        return result
+
+    def _planned(self, name: str, specs: Sequence[RunSpec], looks: bool = False) -> Plan:
         """The plan, written before the first run: `semfocus status` then knows what is to come."""
         plan = Plan(
             name=name,
@@ -163,6 +209,8 @@ class Study:
             command=self.command,
             runs=[spec.digest for spec in specs],
             own_settings=list(self.source.own_settings),
+            contrasts=[list(each) for each in self.contrasts],
+            looks=[look.seeds for look in LOOKS] if looks else [],
         )
         write_plan(self.store, plan)
         return plan
@@ -286,10 +334,19 @@ class StudyResult:
 
     @cached_property
     def findings(self) -> "list[Finding]":
-        """What the comparisons show, one for every arm but the baseline."""
+        """What the runs show: the contrasts over all tasks first, then on each task every arm against the baseline."""
+        from semfocus.analysis.contrasts import alpha_of
         from semfocus.analysis.findings import findings_of
 
-        return findings_of(self.summaries)
+        return findings_of(self.summaries, self.study.contrasts, alpha_of(self.plans, self.records))
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the primary contrast is, at every setting: over its tasks, or on its only one."""
+        primary = [each for each in self.findings if each.is_primary]
+        pooled = {each.setting for each in primary if each.task is None}
+        asked = [each for each in primary if each.task is None or each.setting not in pooled]
+        return bool(asked) and all(each.verdict != "undecided" for each in asked)
 
     def table(self) -> "polars.DataFrame":
         """One row per comparison and arm: how many runs got there, when, and the speedup over the baseline."""
@@ -320,6 +377,7 @@ class StudyResult:
             plans=self.plans,
             title=self.study.question,
             summaries=self.summaries,
+            findings=self.findings,
         )
 
     def pages(self, path: str | os.PathLike[str] | None = None) -> list[Path]:
@@ -361,6 +419,7 @@ def _command(
     patterns: Sequence[str] | None,
     tasks: Sequence[str] | None,
     settings: Mapping[str, Any] | None,
+    contrasts: Sequence[Sequence[str]] | None,
 ) -> str:
     """The command that runs or continues the same runs; specs have none."""
     if not isinstance(recipe, str | os.PathLike):
@@ -370,7 +429,8 @@ def _command(
         words += ["-s", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
     if seeds is not None:
         words += ["--seeds", f"{','.join(map(str, seeds))},"]
-    for option, values in (("--patterns", patterns), ("--tasks", tasks)):
+    pairs = None if contrasts is None else [" vs ".join(each) for each in contrasts]
+    for option, values in (("--patterns", patterns), ("--tasks", tasks), ("--contrasts", pairs)):
         if values is not None:
             words += [option, "; ".join(values)]
     return shlex.join([*words, "--store", str(store.path)])

@@ -115,4 +115,4 @@ def test_files_of_one_name_have_different_titles_in_different_studies() -> None:
     plans = [planned(name, own, OWN) for name, own in zip("ab", groups, strict=True)]
     found = analyse_planned([record for own in groups for record in own], plans)
     assert sorted(each.comparison.title for each in found) == ["file:a/x.csv", "file:b/x.csv"]
-    assert all(each.sentence.startswith(f"{each.comparison.title}: ") for each in found)
+    assert all(each.sentence.startswith(f"{each.comparison.title}, to ") for each in found)

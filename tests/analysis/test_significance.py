@@ -2,12 +2,14 @@
 
 import math
 import random
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semfocus.analysis.statistics import holm, sign_flip_p, smallest_p
+from semfocus.analysis.statistics.significance import sign_flip_interval, sign_flip_intervals
 
 whole = st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=7)
 
@@ -85,3 +87,70 @@ def test_holm_by_hand() -> None:
     assert adjusted == pytest.approx({"a": 0.04, "b": 0.06, "c": 0.06, "d": 0.5})
     assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
     assert holm({}) == {}
+
+
+def test_a_weighted_test_by_hand() -> None:
+    """1, 1 and 4 with weights 1, 1, 1/4 are 1, 1, 1; and one value of weight 4 outweighs three."""
+    assert sign_flip_p([1, 1, -4], [1, 1, 0.25]) == sign_flip_p([1, 1, -1])
+    assert sign_flip_p([1, -1, -1, -1], [4, 1, 1, 1]) == sign_flip_p([4, -1, -1, -1])
+
+
+def test_weighted_limits_are_weighted_means_of_subsets() -> None:
+    """With six values the limits are the smallest and the largest, whatever the weights."""
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert sign_flip_interval(values, weights=[1, 9, 1, 9, 1, 9]) == (1.0, 6.0)
+    eight = [*values, 7.0, 8.0]
+    weights = [1.0] * 7 + [50.0]
+    parts = [part for num in range(1, 9) for part in combinations(range(8), num)]
+    means = sorted(
+        sum(eight[place] * weights[place] for place in part) / sum(weights[place] for place in part)
+        for part in parts
+    )
+    assert sign_flip_interval(eight, weights=weights) == pytest.approx((means[5], means[-6]))
+
+
+@given(st.lists(st.floats(-3, 3), min_size=6, max_size=9), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_zero_is_outside_exactly_where_the_test_rejects(values: list[float], draw) -> None:
+    weights = [draw.choice([0.5, 1.0, 2.0]) for _ in values]
+    low, high = sign_flip_interval(values, weights=weights)
+    rejects = sign_flip_p(values, weights) <= 0.05
+    margin = 1e-6  # subsets whose sum is 0 but for rounding count as 0
+    if low > margin or high < -margin:
+        assert rejects
+    if low < -margin and high > margin:
+        assert not rejects
+
+
+def test_beyond_twenty_values_the_drawn_patterns_agree_with_the_test_and_with_theory() -> None:
+    draw = random.Random(3)
+    for centre in (0.0, 0.3, 0.5):
+        values = [draw.gauss(centre, 1) for _ in range(40)]
+        low, high = sign_flip_interval(values)
+        assert (low > 0 or high < 0) == (sign_flip_p(values) <= 0.05)
+        mean, error = (
+            sum(values) / 40,
+            (sum(value**2 for value in values) / 40 - (sum(values) / 40) ** 2) ** 0.5,
+        )
+        assert (high - low) / 2 == pytest.approx(2.02 * error / math.sqrt(39), rel=0.05)  # Student's t
+        assert (low + high) / 2 == pytest.approx(mean, abs=0.05)
+
+
+def test_twenty_and_twenty_one_values_agree() -> None:
+    draw = random.Random(5)
+    values = [draw.gauss(0.4, 1) for _ in range(20)]
+    counted, drawn = sign_flip_interval(values), sign_flip_interval([*values, sum(values) / 20])
+    assert drawn == pytest.approx(counted, abs=0.05)
+
+
+def test_several_levels_at_once_are_those_one_by_one() -> None:
+    values = [0.3, -0.1, 0.8, 0.4, 0.5, 0.9, 1.4]
+    levels = (0.001, 0.05, 0.1)
+    assert sign_flip_intervals(values, levels) == [sign_flip_interval(values, level) for level in levels]
+    assert sign_flip_intervals(values, levels)[0] == (None, None)
+
+
+def test_an_infinite_value_leaves_the_limit_on_its_side_open() -> None:
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, math.inf]
+    assert sign_flip_interval(values)[1] == math.inf
+    assert sign_flip_interval([-value for value in values])[0] == -math.inf

@@ -1,6 +1,7 @@
 """Paired speedups by hand, with every way in which a pair can be censored."""
 
 import math
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -64,12 +65,55 @@ def test_the_median_of_an_even_number_is_taken_between_logs() -> None:
     assert paired_speedup(at(20, 80), at(10, 10)).ratio == pytest.approx(4)  # between 2 and 8
 
 
-def test_from_six_pairs_on_the_limits_are_order_statistics() -> None:
-    speedup = paired_speedup(at(10, 20, 30, 40, 50, 60), at(*[10] * 6))
-    assert (speedup.low, speedup.high) == (pytest.approx(1), pytest.approx(6))
-    assert speedup.method == "order statistics"
-    ten = paired_speedup(at(*range(10, 110, 10)), at(*[10] * 10))
-    assert (ten.low, ten.high) == (pytest.approx(2), pytest.approx(9))
+def test_from_six_pairs_on_the_limits_invert_the_sign_flip_test() -> None:
+    """Six: one of 64 patterns may be rejected on each side, so the limits are the smallest and the largest ratio."""
+    speedup = paired_speedup(at(20, 30, 40, 50, 60, 70), at(*[10] * 6))
+    assert (speedup.low, speedup.high) == (pytest.approx(2), pytest.approx(7))
+    assert (speedup.method, speedup.p) == ("sign flip", 2 / 64)
+    # Eight: the sixth smallest of the means of all subsets of the logs
+    logs = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    eight = paired_speedup(at(*[10 * 2**log for log in logs]), at(*[10] * 8))
+    means = sorted(sum(part) / len(part) for num in range(1, 9) for part in combinations(logs, num))
+    assert eight.low == pytest.approx(2 ** means[5])
+    assert eight.high == pytest.approx(2 ** means[-6])
+
+
+def test_two_pairs_give_no_interval() -> None:
+    two = paired_speedup(at(20, 40), at(10, 10))
+    assert (two.low, two.high, two.method) == (None, None, "none")
+
+
+def test_where_the_test_rejects_the_interval_says_so_however_little_else_is_known() -> None:
+    """Seven seeds far ahead, and one run of the arm that never arrived: no ratio bounds the mean from below, the test does."""
+    speedup = paired_speedup(at(*[50] * 8), at(*[5] * 7, -60))
+    assert speedup.p == pytest.approx(4 / 256)  # only the one that is behind may turn its sign
+    assert (speedup.low, speedup.is_ahead) == (1.0, True)
+    behind = paired_speedup(at(*[5] * 7, -60), at(*[50] * 8))
+    assert (behind.high, behind.is_behind) == (1.0, True)
+    six = paired_speedup(at(*[50] * 6), at(*[5] * 5, -60))
+    assert six.p == pytest.approx(4 / 64)
+    assert (six.low, six.is_ahead) == (None, False)
+
+
+def test_equivalence_is_shown_by_a_narrow_interval_and_not_by_few_seeds() -> None:
+    base = at(*[100] * 8)
+    near = at(98, 103, 101, 97, 102, 99, 100, 104)
+    assert paired_speedup(base, near).is_equivalent
+    assert not paired_speedup(base, at(50, 200, 100, 60, 160, 95, 150, 55)).is_equivalent
+    assert not paired_speedup(at(*[100] * 5), at(98, 103, 101, 97, 102)).is_equivalent
+    assert not paired_speedup(base, at(*[60] * 8)).is_equivalent
+
+
+@given(st.lists(st.tuples(epochs, epochs), min_size=6, max_size=10))
+def test_the_verdict_of_the_interval_is_that_of_the_test(study: list[tuple[Time, Time]]) -> None:
+    speedup = paired_speedup(*by_seed(study, list(range(len(study)))))
+    rejects = speedup.p is not None and speedup.p <= 0.05
+    total = sum(speedup.logs)
+    if speedup.is_ahead or speedup.is_behind:
+        assert rejects
+        assert speedup.is_ahead == (total > 0)
+    elif rejects:  # then the median lies on the other side of 1, or is not known
+        assert speedup.ratio is None or (speedup.ratio - 1) * total <= 0
 
 
 def test_a_censored_baseline_gives_at_least() -> None:

@@ -11,7 +11,7 @@ def test_a_table_of_three_seeds() -> None:
     records = [*arm("full", [40, 47, None]), *arm("top_k(5)", [7, 7, 13], seconds=0.25)]
     full, top_k = summary_rows(analyse(records)[0])
     assert tuple(full) == tuple(top_k) == tuple(COLUMNS)
-    assert top_k | {"speedup": "", "seconds_speedup": ""} == {
+    assert top_k | {"speedup": "", "seconds_speedup": "", "short_speedup": ""} == {
         "arm": "top_k(5)",
         "group": "input-dependent",
         "reached": "3/3",
@@ -19,14 +19,17 @@ def test_a_table_of_three_seeds() -> None:
         "epochs": "7 (7 to 13)",
         "seconds": "1.75 (1.75 to 3.3)",
         "speedup": "",
+        "short_speedup": "",
         "seconds_speedup": "",
         "p": "0.25 (0.25), at best 0.25",
         "held_out_epochs": "> 60",
         "last_held_out": "90 %",
+        "short_held_out": "90 %",
         "gap": "+10.0 points",
     }
     assert top_k["speedup"].startswith("at least 5.7x [")
     assert top_k["speedup"].endswith(", ∞]")
+    assert top_k["short_speedup"].startswith("≥ 5.7x [")
     assert (full["epochs"], full["reached"], full["speedup"], full["p"]) == (
         "47 (40 to > 60)",
         "2/3",

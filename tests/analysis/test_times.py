@@ -1,13 +1,13 @@
 """From curves to times."""
 
 from semfocus.analysis.statistics import Time
-from semfocus.analysis.summaries import longest_look, time_to
+from semfocus.analysis.summaries import Goal, longest_look, time_to
 from semfocus.runs.record import summarise
 from tests.analysis.records import record
 
 
 def to_target(run: dict, clock: str = "epochs", horizon: float = 60.0, target: float = 0.95) -> Time:
-    return time_to(run, "train_accuracy", target, clock, horizon)  # type: ignore[arg-type]
+    return time_to(run, Goal("train_accuracy", target, ""), clock, horizon)  # type: ignore[arg-type]
 
 
 def test_the_first_epoch_at_the_target() -> None:

@@ -52,7 +52,7 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
     assert first.exit_code == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == RECIPES["quick"].QUESTION
-    assert "epochs to target" in first.stdout
+    assert "reached" in first.stdout
     for arm in ("full", "full \u00d74", "banded(5)", "block_local(5)", "top_k(5)"):
         assert arm in first.stdout
     assert lines[-2] == "Report: runs/quick.html"
@@ -312,7 +312,7 @@ def test_a_run_that_cannot_be_evaluated_does_not_hide_the_others() -> None:
     lines = result.stdout.splitlines()
     table = next(number for number, line in enumerate(lines) if "even_pairs: accuracy by length" in line)
     error = next(number for number, line in enumerate(lines) if "no usable last checkpoint" in line)
-    assert "epochs to target" in "".join(lines[:table])
+    assert "reached" in "".join(lines[:table])
     assert table < error < lines.index("Report: runs/length.html")
     found = read_json(invoke(*options, "--json").stdout)
     assert found["lengths"] == [row for row in whole["lengths"] if row["seed"] == 1]

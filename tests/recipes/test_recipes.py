@@ -11,7 +11,7 @@ from semfocus.studies.selection import read_arm, with_settings
 
 #: tasks x arms x settings x seeds
 NUMBERS = {
-    "quick": 5 * 3,
+    "quick": 5 * 8,
     "small": 8 * 7 * 5,
     "curves": 8 * 7 * 10,
     "activations": 8 * 5 * 2 * 10,

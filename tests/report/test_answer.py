@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import headline, scores
-from semfocus.analysis.verdict import is_ahead
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page
 from semfocus.report.tables import detail_table, task_table
@@ -38,11 +37,10 @@ NEVER = math.inf
 
 
 def test_two_seeds_that_agree_win_nothing_and_the_largest_estimate_is_named() -> None:
-    """banded: 59/53 and 36/32, an interval above 1 only because the two agree; full x4 is faster and unclear."""
+    """banded: 59/53 and 36/32 agree; full x4 is faster and its seeds disagree."""
     records = stepped("even_pairs", full=[59, 36], banded=[53, 32], sharp=[40, 18])
     records += stepped("parity", full=[20, 30], banded=[NEVER, NEVER], sharp=[10, 14])
     records += stepped("listops", full=[NEVER] * 2, banded=[NEVER] * 2, sharp=[NEVER] * 2)
-    assert is_ahead(analyse(records)[0].arms[1].speedup)
     lines = headline(analyse(records))
     assert lines == [
         "No verdict: 2 seeds, 5 are needed. By estimate the fastest in epochs: full ×4 on 2 of 2 tasks "
@@ -61,7 +59,7 @@ def test_the_headline_says_who_is_slower_and_counts_tasks_that_somebody_learned(
     records += stepped("listops", full=[NEVER] * 5, top_k=[NEVER] * 5, banded=[NEVER] * 5)
     lines = headline(analyse(records))
     assert lines == [
-        "Learned in fewer epochs than full attention: top_k(5) on 1 of 1 task (even_pairs: 3x).",
+        "Task by task, learned in fewer epochs than full attention: top_k(5) on 1 of 1 task (even_pairs: 3x).",
         "In more epochs: banded(5) on 1 of 1 task (even_pairs: at most 0.53x).",
         "No run of any attention reached the target on listops.",
     ]

@@ -183,12 +183,12 @@ def test_the_other_pages_answer_a_pointer_too(kind: str, width: int, tmp_path: P
 
 @pytest.mark.parametrize("width", [1280, 1120, 390])
 def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Path) -> None:
-    """Two seeds that disagree, and runs that were not there at the end: the longest texts that cells can hold."""
+    """Three seeds that disagree, and runs that were not there at the end: the longest texts that cells can hold."""
     middles = {
-        "full": (90, 12),
-        "top_k(5)": (9, 95),
-        "banded(5)+G1": (math.inf, 60),
-        "block_local(5)": (95, math.inf),
+        "full": (90, 12, 40),
+        "top_k(5)": (3, 95, 2),
+        "banded(5)+G1": (math.inf, 60, 70),
+        "block_local(5)": (95, math.inf, 80),
     }
     records = [
         record_of(spec_of("even_pairs", pattern, PAPER_SEEDS[place]), middle=middle)

@@ -72,7 +72,7 @@ def test_an_arm_with_controls_is_written_as_its_label_and_back(text: str, settin
 
 def test_controls_join_where_patterns_are_compared_and_leave_the_rest_alone() -> None:
     chosen = with_patterns(QUICK, ["full x1", "full clipped at 1"])
-    assert len(chosen) == 2 * 3
+    assert len(chosen) == 2 * 8
     assert {spec.model.score_clip for spec in chosen if spec.seed == chosen[0].seed} == {None, 1.0}
     assert {spec.model.inverse_temperature for spec in chosen} == {1.0}
 
@@ -116,7 +116,7 @@ def test_patterns_of_the_recipe_are_selected() -> None:
 def test_other_patterns_join_where_patterns_are_compared() -> None:
     chosen = with_patterns(QUICK, ["full", "top_k(9)"])
     assert arms(chosen) == ["full x1", "full x4", "top_k(9) x1"]
-    assert len(chosen) == 3 * 3
+    assert len(chosen) == 3 * 8
     assert arms(with_patterns(QUICK, ["top_k(9) x2"])) == ["top_k(9) x2"]
     everywhere = with_patterns(RECIPES["temperature"].specs(), ["random(5)"])
     assert arms(everywhere) == [

@@ -37,6 +37,14 @@ class Comparison:
     groups: dict[str, str]
     #: what else differs between arms, where the caller allowed it: label -> flat key -> value
     arm_settings: dict[str, Setting] = field(default_factory=dict)
+    #: everything that all runs share, as flat keys, the paper's values too
+    shared: Setting = field(default_factory=dict)
+
+    def is_set_like(self, other: "Comparison") -> bool:
+        """Whether both have the same values, or differ from the paper's setting of their tasks in the same."""
+        if bool(self.arm_settings) != bool(other.arm_settings):
+            return False
+        return self.setting == other.setting or (bool(self.shared) and self.shared == other.shared)
 
 
 def comparisons(
@@ -52,9 +60,7 @@ def comparisons(
     for record in map(Record.of, records):
         spec = flat(record.get("spec") or {})
         if "task" in spec:
-            apart = {*WITHIN_A_COMPARISON, *apart_from, "recipe"}
-            shared = {key: spec[key] for key in spec if key not in apart and not key.startswith(EARLIER)}
-            key = json.dumps([spec["task"], shared], sort_keys=True)
+            key = json.dumps([spec["task"], _shared(spec, {*apart_from, "recipe"})], sort_keys=True)
             sharing.setdefault(key, []).append((spec, record))
     everywhere = set(tasks) | {spec["task"] for members in sharing.values() for spec, _ in members}
     found = [
@@ -126,7 +132,13 @@ def _comparison(
         arms={arm.label: [runs[arm][seed] for seed in sorted(runs[arm])] for arm in ordered},
         groups={arm.label: arm.group for arm in ordered},
         arm_settings={arm.label: own[arm] for arm in ordered} if apart_from else {},
+        shared=_shared(members[0][0], {*apart_from, "recipe", "data"}),
     )
+
+
+def _shared(spec: Setting, apart: Collection[str]) -> Setting:
+    without = {*WITHIN_A_COMPARISON, *apart}
+    return {key: value for key, value in spec.items() if key not in without and not key.startswith(EARLIER)}
 
 
 def _rank(record: Record) -> tuple[int, int, str]:

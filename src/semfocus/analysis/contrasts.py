@@ -13,9 +13,10 @@ from semfocus.analysis.statistics import (
     median_time,
     paired_speedup,
     restricted_mean,
-    sign_flip_p,
     smallest_p,
 )
+from semfocus.analysis.statistics.sequential import LOOKS, spent_at
+from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.summaries import (
     ArmSummary,
     Clock,
@@ -27,7 +28,7 @@ from semfocus.analysis.summaries import (
     time_to,
 )
 from semfocus.runs.arms import BASELINE, arm_of, flat, tasks_of
-from semfocus.runs.plan import Plan
+from semfocus.runs.plan import Plan, declared
 from semfocus.runs.record import Record
 
 __all__ = ["ArmSummary", "TaskSummary", "analyse"]
@@ -43,23 +44,29 @@ def analyse(
     baseline: str = BASELINE,
     apart_from: Collection[str] = (),
     tasks: Collection[str] = (),
+    alpha: float = ALPHA,
 ) -> list[TaskSummary]:
-    """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`. The targets are accuracies: text has others, see goals.py."""
+    """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`.
+
+    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold with 1 - `alpha`.
+    """
     for name, value in (("target", target), ("held_out_target", held_out_target)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
     return [
-        _summary(comparison, target, held_out_target, baseline)
+        _summary(comparison, target, held_out_target, baseline, alpha)
         for comparison in comparisons(records, apart_from=apart_from, tasks=tasks)
     ]
 
 
-def _summary(comparison: Comparison, target: float, held_out_target: float, baseline: str) -> TaskSummary:
+def _summary(
+    comparison: Comparison, target: float, held_out_target: float, baseline: str, alpha: float
+) -> TaskSummary:
     goal, second = goals_of(comparison, target, held_out_target, baseline)
-    epochs = _times(comparison, goal, "epochs")
-    seconds = _times(comparison, goal, "seconds")
-    held_out = _times(comparison, second, "epochs")
-    races = [_races(times, baseline) for times in (epochs, seconds, held_out)]
+    epochs = times_to(comparison, goal)
+    seconds = times_to(comparison, goal, "seconds")
+    held_out = times_to(comparison, second)
+    races = [_races(times, baseline, alpha) for times in (epochs, seconds, held_out)]
     horizon = longest_look([record for records in comparison.arms.values() for record in records], "epochs")
     arms = [
         _arm(
@@ -80,29 +87,29 @@ def _summary(comparison: Comparison, target: float, held_out_target: float, base
         baseline=baseline,
         arms=arms,
         sentence=sentence_on(comparison.title, arms, baseline, goal.words),
-        notes=notes_on(comparison, baseline),
+        notes=notes_on(comparison, baseline, alpha),
     )
 
 
-def _times(comparison: Comparison, goal: Goal, clock: Clock) -> dict[str, Times]:
+def times_to(comparison: Comparison, goal: Goal, clock: Clock = "epochs") -> dict[str, Times]:
+    """By arm and seed, when the goal was reached."""
     horizon = longest_look([record for records in comparison.arms.values() for record in records], clock)
     return {
-        label: {
-            record["spec"]["seed"]: time_to(record, goal.column, goal.value, clock, horizon, goal.at_most)
-            for record in records
-        }
+        label: {record["spec"]["seed"]: time_to(record, goal, clock, horizon) for record in records}
         for label, records in comparison.arms.items()
     }
 
 
-def _races(times: Mapping[str, Times], baseline: str) -> dict[str, Race]:
+def _races(times: Mapping[str, Times], baseline: str, alpha: float) -> dict[str, Race]:
     """Every arm against the baseline, with Holm's correction over all arms that have a p."""
     if baseline not in times:
         return {label: Race() for label in times}
     speedups = {
-        label: paired_speedup(times[baseline], arm) for label, arm in times.items() if label != baseline
+        label: paired_speedup(times[baseline], arm, alpha)
+        for label, arm in times.items()
+        if label != baseline
     }
-    p_values = {label: sign_flip_p(speedup.logs) for label, speedup in speedups.items() if speedup.pairs}
+    p_values = {label: speedup.p for label, speedup in speedups.items() if speedup.p is not None}
     adjusted = holm(p_values)
     return {label: Race(speedups.get(label), p_values.get(label), adjusted.get(label)) for label in times}
 
@@ -168,6 +175,16 @@ def _mean(times: Times, horizon: float) -> Estimate:
     )
 
 
+def alpha_of(plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]) -> float:
+    """The error of the intervals: 0.05, or what belongs to the look at which a study ended once it was decided."""
+    plan = declared(plans)
+    if plan is None or not plan.looks:
+        return ALPHA
+    runs = set(plan.runs)
+    seeds = {record["spec"]["seed"] for record in records if record["run"] in runs and record.get("spec")}
+    return spent_at([look for look in LOOKS if look.seeds in plan.looks] or LOOKS, len(seeds))
+
+
 def analyse_planned(
     records: Iterable[Mapping[str, Any]], plans: Sequence[Plan], apart_from: Collection[str] = ()
 ) -> list[TaskSummary]:
@@ -177,15 +194,16 @@ def analyse_planned(
     where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`) overrules all plans.
     """
     known = [Record.of(each) for each in records]
+    alpha = alpha_of(plans, known)
     if apart_from:
-        return analyse(known, apart_from=apart_from)
+        return analyse(known, apart_from=apart_from, alpha=alpha)
     apart = [plan for plan in plans if plan.own_settings and _one_an_arm(_runs_of(plan, known), plan)]
     elsewhere = {run for plan in plans if plan not in apart for run in plan.runs}
     taken = {run for plan in apart for run in plan.runs} - elsewhere
     tasks = tasks_of(known)
-    summaries = analyse([record for record in known if record["run"] not in taken], tasks=tasks)
+    summaries = analyse([record for record in known if record["run"] not in taken], tasks=tasks, alpha=alpha)
     for plan in _largest(apart):
-        summaries += analyse(_runs_of(plan, known), apart_from=plan.own_settings, tasks=tasks)
+        summaries += analyse(_runs_of(plan, known), apart_from=plan.own_settings, tasks=tasks, alpha=alpha)
     return summaries
 
 

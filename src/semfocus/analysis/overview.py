@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from semfocus.analysis.sentences import pooled_sentence
 from semfocus.analysis.verdict import FEWEST_PAIRS, estimate_order, estimated_above_one, pairs_text, side
 from semfocus.analysis.wording import bounded, values_text
 from semfocus.words import count_of, listed, shortened, span
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.findings import Finding
     from semfocus.analysis.statistics.speedup import Speedup
 
 
@@ -90,13 +92,13 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
     return found
 
 
-def headline(summaries: Sequence["TaskSummary"]) -> list[str]:
-    """What a hurried reader should take home from several tasks: who was faster, on how many, who was not, how sure."""
+def headline(summaries: Sequence["TaskSummary"], findings: Sequence["Finding"] = ()) -> list[str]:
+    """What a hurried reader should take home from several tasks: the pooled findings, then who was faster on how many."""
     found, num_tasks = scores(summaries), len(learned(summaries))
     judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:3])]
-    sentences = []
+    sentences = [pooled_sentence(each) for each in findings if each.task is None]
     for kind, words in (
-        ("faster", "Learned in fewer epochs than full attention"),
+        ("faster", "Task by task, learned in fewer epochs than full attention"),
         ("slower", "In more epochs"),
     ):
         own = sorted(

@@ -1,25 +1,30 @@
 """A comparison in words: who was faster, how sure, and what a reader should know beside."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from semfocus.analysis.comparisons import Comparison
-from semfocus.analysis.statistics import Speedup, paired_speedup
+from semfocus.analysis.statistics import Speedup, paired_speedup, smallest_p
+from semfocus.analysis.statistics.pooling import PooledSpeedup
+from semfocus.analysis.statistics.significance import ALPHA
+from semfocus.analysis.statistics.speedup import EQUIVALENT
 from semfocus.analysis.summaries import ArmSummary
 from semfocus.analysis.verdict import (
     FEWEST_PAIRS,
     enough,
     estimate_order,
-    estimated_above_one,
     is_ahead,
     is_behind,
     pairs_text,
     side,
 )
-from semfocus.analysis.wording import bounded, interval
+from semfocus.analysis.wording import attention, bounded, interval, ratio, short
 from semfocus.runs.record import Record
-from semfocus.words import count_of, p_value
+from semfocus.words import count_of, listed, p_value, percent
 
-_SIGNIFICANT = 0.05
+if TYPE_CHECKING:
+    from semfocus.analysis.findings import Finding
+
 _NOT_OVER = ("unfinished", "running", "interrupted")
 
 Raced = Sequence[tuple[ArmSummary, Speedup]]
@@ -29,7 +34,8 @@ def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str)
     """Who reached the target sooner than the baseline, by how much, and how sure that is."""
     so_far = any(arm.states.get(state) for arm in arms for state in _NOT_OVER)
     parts = _answer(arms, baseline, goal, so_far)
-    return f"{task}{' (so far: not all runs have ended)' if so_far else ''}: {'; '.join(parts)}."
+    reached = any(arm.reached for arm in arms) and any(arm.speedup and arm.speedup.pairs for arm in arms)
+    return f"{task}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
 
 
 def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) -> list[str]:
@@ -44,70 +50,76 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) 
         if arm.label == baseline or any(arm is each for each, _ in raced)
         for text in _lost(arm)
     ]
-    arrived = [arm.label for arm in arms if arm.reached]
-    if not arrived:
+    if not any(arm.reached for arm in arms):
         return [f"no run of any arm reached {goal}", *lost]
-    only_baseline = [f"only {baseline} reached {goal}"] if arrived == [baseline] else []
+    raced = sorted(raced, key=_leading, reverse=True)
     if max(speedup.num_pairs for _, speedup in raced) == 1:
-        picture = only_baseline or [_fastest(raced, baseline, goal)]
-        return [*picture, *lost, "one seed: a picture, not yet a result"]
+        return [_by_estimate(raced, baseline), *lost, "one seed: a picture, not yet a result"]
     judged = [each for each in raced if enough(each[1])]
-    if not judged:
-        return [*_on_estimates(raced, baseline, goal, only_baseline), *lost]
+    if so_far or not judged:
+        # whoever stops when a test first looks good finds something in noise
+        why = "not all runs have ended" if so_far else f"{_few(raced)}, {FEWEST_PAIRS} are needed"
+        return [f"No verdict: {why}. {_capital(_by_estimate(raced, baseline))}", *lost]
     few = [each for each in raced if not enough(each[1])]
-    ahead = [each for each in judged if is_ahead(each[1])]
-    parts = only_baseline or (
-        _on_those_ahead(ahead, judged, baseline, goal, so_far)
-        if ahead
-        else _on_nobody_ahead(judged, baseline, goal, so_far)
-    )
-    behind = [each for each in judged if is_behind(each[1])]
-    parts += [f"behind {baseline}: {_estimates(behind)}"] if behind else []
+    parts = [*_verdicts(judged, arms, baseline), *_sharpness(raced)]
     parts += [f"too few seeds for a verdict: {_estimates(few)}"] if few else []
-    return [*parts, *_sharpness(raced), *lost]
+    return [*parts, *lost]
 
 
-def _on_estimates(raced: Raced, baseline: str, goal: str, lead: list[str]) -> list[str]:
-    """Fewer seeds than a verdict takes: that first, then the estimates, the largest first."""
-    first, rest = _best(raced), list(raced)
-    if not lead:
-        lead = [_fastest(raced, baseline, goal, f" ({_how_rough(*first)})")]
-        rest.remove(first)
-    for above, words in ((True, "also above 1x"), (False, "below 1x"), (None, "at 1x or not known")):
-        own = [each for each in rest if estimated_above_one(each[1]) is above]
-        lead += [f"{words}: {_estimates(own)}"] if own else []
-    too_few = f"No verdict: {pairs_text(speedup for _, speedup in raced)}, {FEWEST_PAIRS} are needed."
-    lead[0] = f"{too_few} {lead[0][:1].upper()}{lead[0][1:]}"
-    return [*lead, *_sharpness(raced)]
+def _leading(each: tuple[ArmSummary, Speedup]) -> tuple[bool, bool, float, float]:
+    """Large for what is to be named first: top-k, which is the question, then the largest estimate."""
+    arm, speedup = each
+    return (is_ahead(speedup) and _is_sparse(arm), *estimate_order(speedup))
 
 
-def _estimates(raced: Raced) -> str:
-    """`full ×4 2.2x, top_k(5) 1.4x`, the largest first."""
-    ordered = sorted(raced, key=lambda each: estimate_order(each[1]), reverse=True)
-    return ", ".join(
-        arm.label if speedup.ratio is None else f"{arm.label} {bounded(speedup)}" for arm, speedup in ordered
-    )
+def _is_sparse(arm: ArmSummary) -> bool:
+    return arm.group == "input-dependent" and not arm.is_sharpened
 
 
-def _on_those_ahead(ahead: Raced, raced: Raced, baseline: str, goal: str, so_far: bool) -> list[str]:
-    best, speedup = _best(ahead)
-    parts = [
-        f"{best.label} needed {bounded(speedup)} fewer epochs than {baseline} to reach {goal} "
-        f"({_how_sure(best, speedup, len(raced), so_far)})"
-    ]
-    others = [each for each in ahead if each[0] is not best]
-    parts += [f"also ahead of {baseline}: {_estimates(others)}"] if others else []
-    unclear = [each for each in raced if side(each[1]) == "unclear"]
-    parts += [f"not clearly ahead: {_estimates(unclear)}"] if unclear else []
+def _verdicts(judged: Raced, arms: Sequence[ArmSummary], baseline: str) -> list[str]:
+    """Who learned faster, by how much and how surely; then who was slower, equivalent, and of whom it is not known."""
+    reached = {arm.label for arm in arms if arm.reached}
+    ahead = [each for each in judged if is_ahead(each[1])]
+    behind = [each for each in judged if is_behind(each[1])]
+    alike = [each for each in judged if each[1].is_equivalent and each not in ahead and each not in behind]
+    rest = [each for each in judged if each not in ahead and each not in behind and each not in alike]
+    parts = []
+    if ahead:
+        arm, speedup = ahead[0]
+        parts.append(
+            f"{attention(arm.label)} learned {bounded(speedup)} faster than {attention(baseline)} "
+            f"{interval(speedup)}, {_how_sure(speedup)}"
+        )
+        parts += [
+            f"{attention(arm.label)} {bounded(speedup)} {interval(speedup)}" for arm, speedup in ahead[1:]
+        ]
+    elif reached == {baseline}:
+        parts.append(f"only {attention(baseline)} got there")
+    else:
+        parts.append(f"nothing clearly learned faster than {attention(baseline)}")
+    parts += [f"slower: {_estimates(behind)}"] if behind else []
+    parts += [f"as fast within a factor of {EQUIVALENT:g}: {_estimates(alike)}"] if alike else []
+    parts += [f"undecided: {_estimates(rest, intervals=True)}"] if rest else []
     return parts
 
 
-def _on_nobody_ahead(raced: Raced, baseline: str, goal: str, so_far: bool) -> list[str]:
-    how_sure = f" ({_how_sure(*_best(raced), len(raced), so_far)})"
-    return [
-        f"no arm clearly reached {goal} sooner than {baseline}",
-        _fastest(raced, baseline, goal, how_sure),
+def _by_estimate(raced: Raced, baseline: str) -> str:
+    """`by estimate top-5 attention was 3.5x as fast as full attention [0.43, 17.1]; ...`, the largest first."""
+    known = [
+        each for each in raced if each[1].ratio is not None and not (each[1].at_least and each[1].ratio <= 1)
     ]
+    if not known:
+        return "the runs ended too early to tell which arm is faster"
+    arm, speedup = known[0]
+    rest = [f"{attention(other.label)} {short(own)}" for other, own in known[1:]]
+    first = f"by estimate {attention(arm.label)} was {bounded(speedup)} as fast as {attention(baseline)}"
+    return "; ".join([" ".join(filter(None, (first, interval(speedup)))), *rest])
+
+
+def _estimates(raced: Raced, intervals: bool = False) -> str:
+    """`full ×4 2.2x, top_k(5) 1.4x`."""
+    texts = [f"{arm.label} {short(speedup) if intervals else bounded(speedup)}" for arm, speedup in raced]
+    return ", ".join(texts)
 
 
 def _lost(arm: ArmSummary) -> list[str]:
@@ -119,76 +131,93 @@ def _lost(arm: ArmSummary) -> list[str]:
     ]
 
 
-def _best(raced: Raced) -> tuple[ArmSummary, Speedup]:
-    return max(raced, key=lambda each: estimate_order(each[1]))
+def _how_sure(speedup: Speedup) -> str:
+    """`8 of 8 seeds (p = 0.0078, the smallest that 8 seeds can give)`; what an interval of few seeds assumes."""
+    num = speedup.num_pairs
+    ahead = f"{sum(log > 0 for log in speedup.logs)} of {count_of(num, 'seed')}"
+    smallest = smallest_p(num)
+    assert speedup.p is not None
+    if speedup.method == "t":
+        return f"{ahead} (assumes log-normal ratios: {count_of(num, 'seed')} alone give no p below {p_value(smallest)})"
+    if speedup.p <= smallest * (1 + 1e-9):
+        return f"{ahead} (p = {p_value(speedup.p)}, the smallest that {count_of(num, 'seed')} can give)"
+    return f"{ahead} (p = {p_value(speedup.p)}; the smallest that {count_of(num, 'seed')} can give is {p_value(smallest)})"
 
 
-def _fastest(raced: Raced, baseline: str, goal: str, how_sure: str = "") -> str:
-    arm, speedup = _best(raced)
-    if speedup.ratio is None or arm.reached == 0:
-        return f"the runs do not tell which arm reaches {goal} first"
-    if estimated_above_one(speedup):
-        return f"by estimate {arm.label} was the fastest to {goal}, {bounded(speedup)} as fast as {baseline} in epochs{how_sure}"
-    if speedup.at_least:  # at least 0.5x says nothing: it may as well be 5x
-        return f"the runs ended too early to tell whether {arm.label} is faster than {baseline}{how_sure}"
-    return (
-        f"by estimate none was faster than {baseline} to {goal}, "
-        f"the next was {arm.label}, {bounded(speedup)} as fast in epochs{how_sure}"
-    )
+def pooled_sentence(finding: "Finding") -> str:
+    """What a contrast shows over all tasks: the verdict, for these tasks and for others, and what it hangs on."""
+    arm, baseline = attention(finding.contrast.arm), attention(finding.contrast.baseline)
+    estimate, limits = bounded(finding.speedup), interval(finding.speedup)
+    verdict = {
+        "faster": f"{arm} learned {estimate} faster than {baseline} {limits}",
+        "slower": f"{arm} learned more slowly than {baseline}: {estimate} as fast {limits}",
+        "equivalent": f"{arm} learned as fast as {baseline} within a factor of {EQUIVALENT:g}: {estimate} {limits}",
+        "undecided": f"it is undecided whether {arm} learns faster than {baseline}: {estimate} {limits}",
+    }[finding.verdict]
+    parts = [f"Over {count_of(finding.num_tasks, 'task')} {verdict} ({_pooled_certainty(finding)})"]
+    beyond = [
+        f"{words} {_limits(limits)}"
+        for words, limits in (
+            ("for tasks like these on average", finding.on_average),
+            ("for a new task", finding.new_task),
+        )
+        if limits is not None
+    ]
+    parts += [", ".join(beyond)] if beyond else []
+    parts += [f"but {listed(finding.changes)}"] if finding.changes else []
+    return f"{'; '.join(parts)}."
 
 
-def _how_sure(arm: ArmSummary, speedup: Speedup, num_arms: int, so_far: bool) -> str:
-    """The interval, the number of seeds and p; significance is a word only where the seeds could earn it."""
-    assert arm.p is not None
-    assert arm.p_holm is not None
-    assert arm.smallest_p is not None
-    parts = [f"95 % interval {interval(speedup)}"] if interval(speedup) else []
-    parts += [count_of(speedup.num_pairs, "seed"), f"sign-flip p = {p_value(arm.p)}"]
-    if num_arms > 1:
-        parts.append(f"{p_value(arm.p_holm)} after Holm's correction for {num_arms} arms")
-    if so_far:  # whoever stops when a test first looks good finds something in noise
-        return f"{', '.join(parts)}; no verdict before all runs have ended"
-    smallest = (
-        f"the smallest p that {count_of(speedup.num_pairs, 'seed')} can give is {p_value(arm.smallest_p)}"
-    )
-    if arm.smallest_p * num_arms > _SIGNIFICANT:
-        return f"{', '.join(parts)}; {smallest}"
-    verdict = "significant" if arm.p_holm <= _SIGNIFICANT else "not significant"
-    return f"{', '.join(parts)}: {verdict} at 0.05; {smallest}"
+def fragile_sentence(finding: "Finding") -> str:
+    """Which other targets would have told something else."""
+    where = "" if finding.task is None else f"{finding.task}, "
+    verdict = f"{finding.verdict} at {finding.goal}"
+    return f"Depends on the target: {where}{finding.contrast}: {verdict}, but {listed(finding.changes)}."
 
 
-def _how_rough(arm: ArmSummary, speedup: Speedup) -> str:
-    """The interval and p, of which so few seeds can give no small one."""
-    assert arm.p is not None
-    assert arm.smallest_p is not None
-    parts = [f"95 % interval {interval(speedup)}"] if interval(speedup) else []
-    smallest = (
-        f"the smallest that {count_of(speedup.num_pairs, 'seed')} can give is {p_value(arm.smallest_p)}"
-    )
-    return f"{', '.join([*parts, f'sign-flip p = {p_value(arm.p)}'])}; {smallest}"
+def _pooled_certainty(finding: "Finding") -> str:
+    """`26 of 30 pairs; p = 0.0001, at best 2e-05`."""
+    assert isinstance(finding.speedup, PooledSpeedup)
+    assert finding.p is not None
+    pairs = f"{finding.speedup.num_ahead} of {count_of(finding.num_pairs, 'pair')}"
+    pairs += f", {finding.speedup.num_bounded} known by a bound" if finding.speedup.num_bounded else ""
+    corrected = "" if finding.p_adjusted is None else f", corrected {p_value(finding.p_adjusted)}"
+    return f"{pairs}; p = {p_value(finding.p)}{corrected}, at best {p_value(finding.speedup.smallest_p)}"
+
+
+def _limits(limits: tuple[float, float]) -> str:
+    return f"[{ratio(limits[0])}, {ratio(limits[1])}]"
+
+
+def _few(raced: Raced) -> str:
+    return pairs_text(speedup for _, speedup in raced)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sharpness(raced: Raced) -> list[str]:
     """Sparsity or sharpness: the best input-dependent arm against the best sharper full attention, seed by seed."""
     sharper = [each for each in raced if each[0].group == "sharper full attention"]
-    sparse = [each for each in raced if each[0].group == "input-dependent" and not each[0].is_sharpened]
+    sparse = [each for each in raced if _is_sparse(each[0])]
     if not sharper or not sparse:
         return []
-    sharp_arm, sparse_arm = _best(sharper)[0], _best(sparse)[0]
+    sharp_arm, sparse_arm = (
+        max(each, key=lambda one: estimate_order(one[1]))[0] for each in (sharper, sparse)
+    )
     of_several = ", the best of their kinds by estimate" if len(sharper) + len(sparse) > 2 else ""
     direct = paired_speedup(sparse_arm.times, sharp_arm.times)
-    if side(direct) == "faster":
-        return [
-            f"{sharp_arm.label} beat {sparse_arm.label}{of_several}, {bounded(direct)} {interval(direct)}"
-        ]
     if side(direct) == "slower":
         other = paired_speedup(sharp_arm.times, sparse_arm.times)
         return [f"{sparse_arm.label} beat {sharp_arm.label}{of_several}, {bounded(other)} {interval(other)}"]
     if direct.ratio is None:
         return [f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}"]
-    against = f"{sharp_arm.label} was {bounded(direct)} {interval(direct)}".rstrip()
-    undecided = f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}: "
-    return [f"{undecided if enough(direct) else ''}{against} as fast as {sparse_arm.label}"]
+    if side(direct) == "faster":
+        return [
+            f"{sharp_arm.label} beat {sparse_arm.label}{of_several}, {bounded(direct)} {interval(direct)}"
+        ]
+    return [f"{sharp_arm.label} against {sparse_arm.label}{of_several}: undecided, {short(direct)}"]
 
 
 _WORDS = {
@@ -200,13 +229,23 @@ _WORDS = {
 }
 
 
-def notes_on(comparison: Comparison, baseline: str) -> list[str]:
+def notes_on(comparison: Comparison, baseline: str, alpha: float) -> list[str]:
     """One sentence a note."""
     return [
+        *_looks(alpha),
         *_states(comparison),
         *_missing_seeds(comparison, baseline),
         *_early_stop(comparison),
         *_machines(comparison),
+    ]
+
+
+def _looks(alpha: float) -> list[str]:
+    if alpha == ALPHA:
+        return []
+    return [
+        f"Intervals of speedups hold with {percent(1 - alpha)}, and p must be at most {p_value(alpha)}: the study was to end "
+        "as soon as it was decided, and all its looks together may err in 5 %."
     ]
 
 

@@ -22,6 +22,8 @@ class Goal:
     value: float
     words: str
     at_most: bool = False
+    #: for so many looks in a row, of which the first counts
+    sustained: int = 1
 
     @property
     def short(self) -> str:
@@ -106,10 +108,8 @@ def longest_look(records: Sequence[Record], clock: Clock) -> float:
     return max((looks(record, clock)[-1] for record in records if looks(record, clock)), default=0.0)
 
 
-def time_to(
-    record: Record, column: str, target: float, clock: Clock, horizon: float, at_most: bool = False
-) -> Time:
-    """The first look at which a column of the curve is at least (`at_most`: at most) the target, else censored at the last look.
+def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
+    """The first look at which the goal is reached, and stays so as long as it asks; else censored at the last look.
 
     A run that diverged is over: it will not reach the target however long one looks, so it counts as
     looked at until `horizon`, the longest look of the comparison. A run that failed or was interrupted
@@ -117,9 +117,13 @@ def time_to(
     """
     when = looks(record, clock)
     curve: dict[str, list[Any]] = record.get("curve") or {}
-    for index, value in enumerate(curve.get(column, [])):
-        if value <= target if at_most else value >= target:
-            return Time(when[index], True, _resolution(when, index, clock))
+    in_a_row = 0
+    for index, value in enumerate(curve.get(goal.column, [])):
+        is_there = value <= goal.value if goal.at_most else value >= goal.value
+        in_a_row = in_a_row + 1 if is_there else 0
+        if in_a_row == goal.sustained:
+            first = index + 1 - goal.sustained
+            return Time(when[first], True, _resolution(when, first, clock))
     last = when[-1] if when else 0.0
     return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)
 
@@ -201,7 +205,23 @@ class TaskSummary:
     sentence: str
     notes: list[str] = field(default_factory=list)
 
+    def is_set_like(self, other: "TaskSummary") -> bool:
+        """Whether what both show may be pooled: they are judged alike, at one setting."""
+        return self.by_loss == other.by_loss and self.comparison.is_set_like(other.comparison)
+
     @property
     def by_loss(self) -> bool:
         """Whether it is language models that are compared: by perplexity, not by accuracy."""
         return self.goal.at_most
+
+
+def by_setting(summaries: Sequence[TaskSummary]) -> list[list[TaskSummary]]:
+    """Groups of comparisons at one setting; settings are never pooled."""
+    groups: list[list[TaskSummary]] = []
+    for summary in summaries:
+        own = next((group for group in groups if any(summary.is_set_like(each) for each in group)), None)
+        if own is None:
+            groups.append([summary])
+        else:
+            own.append(summary)
+    return groups

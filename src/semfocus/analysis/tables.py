@@ -6,7 +6,7 @@ from statistics import median
 from semfocus.analysis.statistics import Estimate, Speedup, Time
 from semfocus.analysis.statistics.order import median_place
 from semfocus.analysis.summaries import ArmSummary, TaskSummary, perplexities, perplexity_text
-from semfocus.analysis.wording import bounded, interval
+from semfocus.analysis.wording import bounded, interval, short
 from semfocus.words import at_least, number, p_value, percent, with_span
 
 #: key of a row -> heading
@@ -18,17 +18,20 @@ COLUMNS: Mapping[str, str] = {
     "epochs": "epochs to target",
     "seconds": "seconds to target",
     "speedup": "speedup in epochs",
+    "short_speedup": "speedup [95 %]",
     "seconds_speedup": "speedup in seconds",
     "p": "p (Holm)",
     "held_out_epochs": "epochs to held-out target",
     "last_held_out": "last held-out",
+    "short_held_out": "last held-out, median",
     "gap": "train minus held-out",
 }
 
 EXPLANATION = (
     "Medians over seeds with 95 % intervals [low, high]; with fewer than 6 seeds the range of the seeds (low to high) "
     "instead. > means not reached by then; before a median, that even if every run had arrived right after its last look, "
-    "the median would be there. Speedup: time of the baseline / time of the arm, paired by seed."
+    "the median would be there. Speedup: time of the baseline / time of the arm, paired by seed; its interval inverts the exact "
+    "sign-flip test, and with 3 to 5 seeds assumes log-normal ratios."
 )
 
 
@@ -49,10 +52,12 @@ def _row(arm: ArmSummary, baseline: str) -> dict[str, str]:
         "epochs": time_text(arm.epochs_to_target, arm.times),
         "seconds": time_text(arm.seconds_to_target, arm.seconds),
         "speedup": "baseline" if is_baseline else speedup_text(arm.speedup),
+        "short_speedup": "" if is_baseline or arm.speedup is None else short(arm.speedup),
         "seconds_speedup": "baseline" if is_baseline else speedup_text(arm.seconds_speedup),
         "p": p_text(arm),
         "held_out_epochs": time_text(arm.epochs_to_held_out, arm.held_out_times),
         "last_held_out": _accuracy(arm.last_held_out),
+        "short_held_out": percent(median(arm.last_held_out)) if arm.last_held_out else "",
         "gap": _points(arm.gap),
     }
 
@@ -62,6 +67,7 @@ def _text_cells(arm: ArmSummary) -> dict[str, str]:
     return {
         "perfect": "",
         "last_held_out": perplexity_text(arm.last_held_out_loss),
+        "short_held_out": perplexity_text(arm.last_held_out_loss).partition(" (")[0],
         "gap": _perplexity_gap(arm),
     }
 

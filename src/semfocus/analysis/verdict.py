@@ -19,12 +19,12 @@ def enough(speedup: Speedup) -> bool:
 
 def is_ahead(speedup: Speedup) -> bool:
     """Whether the whole interval lies above 1."""
-    return speedup.low is not None and speedup.low > 1
+    return speedup.is_ahead
 
 
 def is_behind(speedup: Speedup) -> bool:
     """Whether the whole interval lies below 1."""
-    return speedup.high is not None and speedup.high < 1
+    return speedup.is_behind
 
 
 def side(speedup: Speedup | None) -> Side | None:

@@ -1,16 +1,19 @@
 """Speedups, settings and counts of runs as people read them."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.statistics import Speedup
+from semfocus.runs.arms import BASELINE, SHARPENED
 from semfocus.runs.record import is_text
-from semfocus.words import count_of, number
+from semfocus.words import count_of, number, shortened
 
 if TYPE_CHECKING:
     from semfocus.analysis.comparisons import Comparison
+    from semfocus.analysis.statistics.pooling import PooledSpeedup
 
 
 def ratio(value: float | None, missing: str = "") -> str:
@@ -27,7 +30,7 @@ def times(value: float) -> str:
     return f"{ratio(value)}x"
 
 
-def interval(speedup: Speedup) -> str:
+def interval(speedup: "Speedup | PooledSpeedup") -> str:
     """[3.1, 10.4]; 0 or ∞ where the data give no limit; nothing for a single seed.
 
     >>> interval(Speedup(2.0, 1.4, None, method="t"))
@@ -38,12 +41,39 @@ def interval(speedup: Speedup) -> str:
     return f"[{ratio(speedup.low, '0')}, {ratio(speedup.high, '∞')}]"
 
 
-def bounded(speedup: Speedup) -> str:
-    """5.7x, at least 2.3x, at most 0.5x: the median of the seeds without its interval."""
+def bounded(speedup: "Speedup | PooledSpeedup") -> str:
+    """5.7x, at least 2.3x, at most 0.5x: the estimate without its interval."""
     if speedup.ratio is None:
         return "unknown"
-    side = "at least " if speedup.at_least else "at most " if speedup.at_most else ""
+    side = f"{speedup.bound} " if speedup.bound in ("at least", "at most") else ""
     return f"{side}{times(speedup.ratio)}"
+
+
+def short(speedup: "Speedup | PooledSpeedup") -> str:
+    """The same with a sign in the place of words, and with its interval: ≤ 0.56x [0, 1.4]."""
+    if speedup.ratio is None:
+        return "unknown"
+    side = {"at least": "≥ ", "at most": "≤ "}.get(speedup.bound, "")
+    return f"{side}{times(speedup.ratio)} {interval(speedup)}".rstrip()
+
+
+_TOP = re.compile(r"top_k\((\d+)\)")
+_SHARPER = re.compile(rf"full{SHARPENED}([\d.]+)")
+
+
+def attention(label: str) -> str:
+    """An arm as a sentence calls it.
+
+    >>> attention("full"), attention("top_k(5)"), attention("banded(5)")
+    ('full attention', 'top-5 attention', 'banded(5)')
+    """
+    if label == BASELINE:
+        return "full attention"
+    if found := _TOP.fullmatch(label):
+        return f"top-{found[1]} attention"
+    if found := _SHARPER.fullmatch(label):
+        return f"sharper full attention ({SHARPENED.strip()}{found[1]})"
+    return shortened(label)
 
 
 #: stands where there is nothing to show

@@ -234,6 +234,8 @@ def command_text(
     for setting in settings:
         words += ["-s", setting]
     for option, value in (*options, ("--store", store)):
-        if value is not None:
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
             words += [option, str(value)]
     return shlex.join(words)

@@ -49,6 +49,21 @@ def study(
     seeds: SeedsOption = None,
     patterns: PatternsOption = None,
     tasks: TasksOption = None,
+    contrasts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'A vs B; ...'",
+            help="Pairs of arms that the study is about, the first of them primary (default: the recipe's).",
+            show_default=False,
+        ),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Train 6 seeds, and 10 only if the primary contrast is not decided by then; the intervals allow for it.",
+        ),
+    ] = False,
     stop_at: StopAtOption = None,
     store: StoreOption = None,
     executor: Annotated[
@@ -97,6 +112,8 @@ def study(
         ("--seeds", seeds),
         ("--patterns", patterns),
         ("--tasks", tasks),
+        ("--contrasts", contrasts),
+        ("--until-decided", until_decided),
         ("--stop-at", stop_at),
         ("--recipe", recipe),
         ("--probe-every", probe_every),
@@ -111,9 +128,12 @@ def study(
             patterns=None if patterns is None else split_list(patterns, "--patterns"),
             tasks=None if tasks is None else split_list(tasks, "--tasks"),
             settings=_changes(settings or [], stop_at),
+            contrasts=None if contrasts is None else _pairs(contrasts),
             command=command,
         )
         chosen.measurements  # noqa: B018  (warns here, once)
+    if until_decided:
+        chosen.refuse_undecidable()
     if dry_run:
         from semfocus.cli.study_plan import print_plan
 
@@ -130,6 +150,7 @@ def study(
             log=log,  # type: ignore[arg-type]
             probe_every=probe_every,
             quiet=quiet,
+            until_decided=until_decided,
         )
     except SearchFailed as error:
         for record in error.records:
@@ -161,6 +182,15 @@ def _refuse_unusable(executor: str, log: str | None, device: str) -> None:
     if log not in (None, "tensorboard"):
         raise ValueError(f"log must be 'tensorboard', got {log!r}")
     resolve_device(device)
+
+
+def _pairs(text: str) -> list[list[str]]:
+    """`top_k(5) vs full; full x4 vs top_k(5)`."""
+    pairs = [each.split(" vs ") for each in split_list(text, "--contrasts")]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise ValueError(f"--contrasts: write 'ARM vs ARM; ...', got {' vs '.join(pair)!r}")
+    return [[each.strip() for each in pair] for pair in pairs]
 
 
 def _changes(settings: list[str], stop_at: float | None) -> dict[str, Any]:

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     from semfocus.runs.record import Record
     from semfocus.study import StudyResult
 
-#: of the columns of analysis/tables.py, those that fit a terminal, and how wide it must be for all of them
-_COLUMNS = ("arm", "reached", "epochs", "seconds", "speedup", "last_held_out")
+#: of the columns of analysis/tables.py, those that fit a terminal of 80 columns, by their short titles; the last where it is wider
+_COLUMNS = {
+    "arm": "arm",
+    "reached": "reached",
+    "epochs": "epochs",
+    "short_speedup": "speedup",
+    "short_held_out": "held-out",
+    "seconds": "seconds",
+}
 _WIDE = 110
 #: more comparisons than this are left to the report
 _TABLES = 24
@@ -70,8 +77,16 @@ def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) ->
 
 
 def _plain_finding(finding: Any) -> dict[str, Any]:
-    values = asdict(finding) | finding.contrast._asdict()
-    return {key: value for key, value in values.items() if key not in ("speedup", "contrast")}
+    kept = {
+        key: value for key, value in vars(finding).items() if key not in ("speedup", "contrast", "targets")
+    }
+    beyond = {key: getattr(finding, key) for key in ("bound", "num_tasks", "on_average", "new_task")}
+    return {
+        **finding.contrast._asdict(),
+        **kept,
+        **beyond,
+        "targets": [asdict(each) for each in finding.targets],
+    }
 
 
 def _plain(summary: "TaskSummary") -> dict[str, Any]:
@@ -102,6 +117,18 @@ def _print_summaries(console: "Console", result: "StudyResult") -> None:
         _print_summary(console, summary)
     if len(result.summaries) > _TABLES:
         console.print(f"... and {len(result.summaries) - _TABLES} more comparisons, in the report.")
+    for line in _conclusions(result):
+        console.print(line, markup=False)
+    console.print()
+
+
+def _conclusions(result: "StudyResult") -> list[str]:
+    """What all tasks show together, and which verdicts depend on the target."""
+    from semfocus.analysis.sentences import fragile_sentence, pooled_sentence
+
+    pooled = [pooled_sentence(each) for each in result.findings if each.task is None]
+    asked = [each for each in result.findings if each.task is not None and each.is_primary]
+    return [*pooled, *(fragile_sentence(each) for each in asked if each.changes)]
 
 
 def _print_summary(console: "Console", summary: "TaskSummary") -> None:
@@ -109,7 +136,7 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from semfocus.analysis.tables import COLUMNS, summary_rows
+    from semfocus.analysis.tables import summary_rows
     from semfocus.analysis.wording import values_text
 
     setting = values_text(summary.comparison.setting)
@@ -123,14 +150,13 @@ def _print_summary(console: "Console", summary: "TaskSummary") -> None:
         box=SIMPLE_HEAD,
     )
     for key in columns:
-        table.add_column(COLUMNS[key], no_wrap=key == "arm")
+        table.add_column(_COLUMNS[key], no_wrap=key != "arm")
     for row in summary_rows(summary):
         table.add_row(*(escape(row[key]) for key in columns))
     console.print(table)
     console.print(summary.sentence, markup=False)
     for note in summary.notes:
         console.print(f"Note: {note}", markup=False, style="dim")
-    console.print()
 
 
 def _print_rest(

@@ -57,6 +57,11 @@ class Source:
         """Fields that may differ between the arms of one comparison."""
         return tuple(getattr(self.recipe, "OWN_SETTINGS", ()))
 
+    @property
+    def contrasts(self) -> list[Sequence[str]]:
+        """Pairs of arms that the study is about, the first of them primary."""
+        return list(getattr(self.recipe, "CONTRASTS", ()))
+
     @cached_property
     def measurements(self) -> list[Measurement]:
         """What is measured in the models after training: `MEASURE`, or the attributes of version 0.1."""

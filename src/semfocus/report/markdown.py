@@ -46,6 +46,7 @@ def report_text(
 ) -> str:
     """The whole report as text."""
     from semfocus.analysis.contrasts import analyse_planned
+    from semfocus.analysis.findings import planned_findings
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)
@@ -53,7 +54,7 @@ def report_text(
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:
         scored = scores(main)
-        parts += [plain(sentence) for sentence in headline(main)]
+        parts += [plain(each) for each in headline(main, planned_findings(summaries, plans, known))]
         parts += [plain(how_judged(scored))] if scored else []
     again = [each.command for each in reruns(plans)]
     parts += [f"To repeat: {_code(command)}" for command in again]

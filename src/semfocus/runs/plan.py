@@ -3,7 +3,9 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any
 
 from semfocus.durable import write_durably
@@ -14,7 +16,9 @@ from semfocus.runs.store import Store
 class Plan:
     """A study's question, the command that runs it, and the digests of its runs in their order.
 
-    `own_settings` names what may differ between the arms of one comparison, e.g. training.learning_rate.
+    `own_settings` names what may differ between the arms of one comparison, e.g. training.learning_rate. `contrasts` are the
+    pairs of arms, by their labels, that the study is about; the first is primary. `looks`: the numbers of seeds at which a
+    study that ends once it is decided may end.
     """
 
     name: str
@@ -22,6 +26,8 @@ class Plan:
     command: str
     runs: list[str]
     own_settings: list[str] = field(default_factory=list)
+    contrasts: list[list[str]] = field(default_factory=list)
+    looks: list[int] = field(default_factory=list)
 
 
 def write_plan(store: Store, plan: Plan) -> None:
@@ -59,8 +65,16 @@ def read_plans(store: Store) -> list[Plan]:
 
 def _is_sound(plan: Plan) -> bool:
     """Whether a file held what the types say; JSON may hold anything."""
-    lists: list[Any] = [plan.runs, plan.own_settings]
+    lists: list[Any] = [plan.runs, plan.own_settings, plan.contrasts, plan.looks]
     if not all(isinstance(each, list) for each in lists):
         return False
-    texts = [plan.name, plan.question, plan.command, *plan.runs, *plan.own_settings]
-    return all(isinstance(text, str) for text in texts)
+    if not all(isinstance(each, list) and len(each) == 2 for each in plan.contrasts):
+        return False
+    texts = [plan.name, plan.question, plan.command, *plan.runs, *plan.own_settings, *chain(*plan.contrasts)]
+    return all(isinstance(text, str) for text in texts) and all(type(look) is int for look in plan.looks)
+
+
+def declared(plans: Sequence[Plan]) -> Plan | None:
+    """The plan whose contrasts and looks hold for all of these runs: the newest with contrasts, if all are of one study."""
+    names = {plan.name.removesuffix("_search") for plan in plans}
+    return next((plan for plan in reversed(plans) if plan.contrasts), None) if len(names) == 1 else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from semfocus.mechanisms import parse_pattern
 from semfocus.runs import RunSpec
-from semfocus.runs.arms import ARM_KEYS, flat
+from semfocus.runs.arms import ARM_KEYS, arm_of, flat
 from semfocus.studies.grid import put
 from semfocus.tasks import parse_task
 
@@ -67,6 +67,27 @@ def read_arm(text: str) -> tuple[str, dict[str, Any]]:
         raise ValueError(f"a gradient cannot be divided by 0: {text!r}")
     settings = {_KEYS[name]: 1 / value if name == "divided" else value for name, value in said.items()}
     return str(parse_pattern(matched["pattern"])), {**settings, **named}
+
+
+def read_contrasts(pairs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """Pairs of arms as people write them, as labels: ("full x4", "top_k(5)") is ("full ×4", "top_k(5)")."""
+    found = []
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
+            raise ValueError(f"a contrast is a pair of arms, ('top_k(5)', 'full'), got {pair!r}")
+        arm, baseline = map(_label, pair)
+        if arm == baseline:
+            raise ValueError(f"a contrast is between two arms, got {arm!r} twice")
+        found.append((arm, baseline))
+    return list(dict.fromkeys(found))
+
+
+def _label(text: str) -> str:
+    pattern, settings = read_arm(text)
+    spec: dict[str, Any] = {"pattern": pattern}
+    for key, value in settings.items():
+        put(spec, key.split("."), value)
+    return arm_of(spec).label
 
 
 def with_tasks(specs: Sequence[RunSpec], tasks: Sequence[str]) -> list[RunSpec]:

@@ -1,17 +1,23 @@
 """Numbers behind verdicts on claims: speedups, last accuracies, what was measured inside models."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
 from semfocus.analysis.claims.claim import NumberLine
+from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
+from semfocus.analysis.statistics.significance import ALPHA
+from semfocus.analysis.statistics.speedup import EQUIVALENT
+from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.tables import speedup_text
 from semfocus.analysis.verdict import FEWEST_PAIRS, enough, is_ahead, is_behind
 from semfocus.analysis.why.break_conditions import FEWEST_SEEDS
 from semfocus.analysis.why.measured_runs import not_tested_text
-from semfocus.analysis.wording import setting_of
-from semfocus.words import count_of, shortened, with_span
+from semfocus.analysis.wording import bounded, interval, setting_of
+from semfocus.words import count_of, p_value, shortened, with_span
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import ArmSummary, TaskSummary
@@ -21,12 +27,13 @@ if TYPE_CHECKING:
 
 #: fewer tasks than this decide nothing about "tasks"
 FEWEST_TASKS = 4
-#: a speedup whose whole interval lies below this is no gain worth the name
-NO_GAIN = 1.1
+#: a speedup whose 90 % interval lies below this is no gain worth the name
+NO_GAIN = EQUIVALENT
 
 HOW_COUNTED = (
-    f"Counted are tasks with at least {FEWEST_PAIRS} pairs of seeds; a gain is a speedup whose 95 % interval lies above 1, "
-    f"no gain one whose interval lies below {NO_GAIN}, a loss one whose interval lies below 1."
+    f"Counted are tasks at one setting with at least {FEWEST_PAIRS} pairs of seeds, on which either arm reached the target. They are "
+    "pooled, each counting the same: a gain is a ratio above 1 with p at most 0.05 by the stratified sign-flip test, above 1 on more "
+    f"than half of the tasks and with an interval below 1 on none; no gain is a pooled 90 % interval below {NO_GAIN:g}."
 )
 
 ONLY_THE_END = "Only runs that ended by themselves count: none that was stopped at a target, none that diverged (the numbers say how many)."
@@ -47,10 +54,6 @@ class RaceResult:
         return is_ahead(self.speedup)
 
     @property
-    def no_gain(self) -> bool:
-        return not self.gain and self.speedup.high is not None and self.speedup.high < NO_GAIN
-
-    @property
     def loss(self) -> bool:
         return is_behind(self.speedup)
 
@@ -58,8 +61,13 @@ class RaceResult:
     def enough(self) -> bool:
         return enough(self.speedup)
 
+    @property
+    def learned(self) -> bool:
+        """Whether a run of either arm got there: elsewhere there is nothing to be faster at."""
+        return any(pair.ratio_low > 0 or pair.ratio_high < math.inf for pair in self.speedup.pairs)
+
     def __str__(self) -> str:
-        verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
+        verdict = "gain" if self.gain else "loss" if self.loss else "unclear"
         verdict = verdict if self.enough else "too few pairs"
         what = f" {self.what}" if self.what else ""
         return (
@@ -103,27 +111,97 @@ def race_of_times(
     return RaceResult(summary, label, base, paired_speedup(base_times, arm_times), what)
 
 
-def one_a_task(
-    summaries: Sequence["TaskSummary"], label: str, base: str = "full", held_out: bool = False
-) -> list[RaceResult]:
-    """For every task the race with the most pairs; of equal ones that with all else equal, then the nearest to the paper's setting.
+@dataclass(frozen=True)
+class PooledRaces:
+    """Races of one arm against another, a task each, at one setting."""
 
-    The choice looks at numbers of seeds and at settings, never at results.
+    races: Sequence[RaceResult]
+    #: over the races with pairs enough; None where there are none
+    speedup: "PooledSpeedup | None"
+    alpha: float = ALPHA
+
+    @property
+    def num_tasks(self) -> int:
+        return 0 if self.speedup is None else len(self.speedup.tasks)
+
+    @property
+    def gain(self) -> bool:
+        counted = [each for each in self.races if each.enough]
+        above = [each for each in counted if (each.speedup.ratio or 0.0) > 1]
+        return self._is_rejected(1) and majority(above, counted) and not any(each.loss for each in counted)
+
+    @property
+    def loss(self) -> bool:
+        return self._is_rejected(-1)
+
+    @property
+    def no_gain(self) -> bool:
+        """Whether a gain of a quarter is excluded."""
+        high = None if self.speedup is None else self.speedup.inner_high
+        return high is not None and high < NO_GAIN and not self.gain
+
+    @property
+    def alike(self) -> bool:
+        return self.speedup is not None and self.speedup.is_equivalent
+
+    def _is_rejected(self, side: int) -> bool:
+        found = self.speedup
+        return found is not None and found.p <= self.alpha and side * math.log(found.ratio) > 0
+
+    def numbers(self) -> list[NumberLine]:
+        """Task by task, then all of them together."""
+        return [*lines(self.races), *self._together()]
+
+    def _together(self) -> list[NumberLine]:
+        found = self.speedup
+        if found is None or len(found.tasks) < 2:
+            return []
+        first = self.races[0]
+        what = f" {first.what}" if first.what else ""
+        verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
+        text = (
+            f"over {count_of(len(found.tasks), 'task')}: {shortened(first.arm)}{what} over {shortened(first.base)} {bounded(found)} "
+            f"{interval(found)}, {count_of(found.num_pairs, 'pair')}, p = {p_value(found.p)}: {verdict}"
+        )
+        return [NumberLine(text, setting_of(first.summary.comparison))]
+
+
+def pooled(races: Sequence[RaceResult], alpha: float = ALPHA) -> PooledRaces:
+    """Races of different tasks at one setting, together."""
+    counted = {each.summary.comparison.title: each.speedup for each in races if each.enough and each.learned}
+    return PooledRaces(
+        [each for each in races if each.learned], pooled_speedup(counted, alpha) if counted else None, alpha
+    )
+
+
+def pooled_race(
+    summaries: Sequence["TaskSummary"],
+    label: str | Sequence[str],
+    base: str | Sequence[str] = "full",
+    held_out: bool = False,
+) -> PooledRaces:
+    """One arm against another at the setting with the most tasks that count, then the most pairs, then the nearest to the paper's.
+
+    Several labels name one arm written in several ways. The choice looks at numbers of seeds, at settings and at whether
+    anybody learned, never at who was faster.
     """
-    best: dict[str, RaceResult] = {}
-    for summary in summaries:
-        found = race(summary, label, base, held_out)
-        if found is None:
-            continue
-        task = summary.comparison.task
-        if task not in best or _weight(found) > _weight(best[task]):
-            best[task] = found
-    return list(best.values())
+    labels, bases = ([each] if isinstance(each, str) else each for each in (label, base))
+    candidates = []
+    for group in by_setting(summaries):
+        best: dict[str, RaceResult] = {}
+        for summary, one, other in product(group, labels, bases):
+            found = race(summary, one, other, held_out)
+            known = best.get(summary.comparison.task)
+            if found and (known is None or found.speedup.num_pairs > known.speedup.num_pairs):
+                best[summary.comparison.task] = found
+        candidates.append(pooled(list(best.values())))
+    return max(candidates, key=_pooled_weight, default=PooledRaces([], None))
 
 
-def _weight(found: RaceResult) -> tuple[int, bool, int]:
-    comparison = found.summary.comparison
-    return found.speedup.num_pairs, not comparison.arm_settings, -len(comparison.setting)
+def _pooled_weight(found: PooledRaces) -> tuple[int, int, int]:
+    pairs = sum(each.speedup.num_pairs for each in found.races)
+    setting = len(found.races[0].summary.comparison.setting) if found.races else 0
+    return found.num_tasks, pairs, -setting
 
 
 def trained_to_the_end(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:

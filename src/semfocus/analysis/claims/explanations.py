@@ -10,13 +10,16 @@ from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
     HOW_MEASURED,
+    PooledRaces,
     RaceResult,
     line,
     majority,
+    pooled,
     races_of,
     seeds_enough,
     told_of_looked,
 )
+from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
@@ -52,10 +55,11 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
         numbers.append(
             f"rank correlation of ratio and speedup over {count_of(len(counted), 'task')}: {found.value:+.2f}"
         )
-    sharper = _sharper_wins(tasks)
+    sharper = _sharper_races(tasks)
     numbers += [
-        f"{label}: larger dispersion than full and a gain over top_k(5) on {', '.join(own)}"
+        f"{label}: larger dispersion than full, untrained and trained; {each.text}"
         for label, own in sharper.items()
+        for each in own.numbers()[len(own.races) :]
     ]
     supported = (
         len(counted) >= FEWEST_TASKS
@@ -69,7 +73,7 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
     )
     return decide(
         supported,
-        all_the_same or any(len(own) >= FEWEST_SHARPER for own in sharper.values()),
+        all_the_same or any(own.num_tasks >= FEWEST_SHARPER and own.gain for own in sharper.values()),
         told_of_looked(numbers, summaries),
     )
 
@@ -79,11 +83,11 @@ def _raced(races: Mapping[str, RaceResult], task: "LookedTask") -> bool:
     return found is not None and found.enough
 
 
-def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
-    """Arms of sharper full attention, with the tasks on which they disperse more than full, at the start and in the end, and gain over top-k."""
+def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, PooledRaces]:
+    """Arms of sharper full attention against top-k, over the tasks on which they disperse more than full at the start and in the end."""
     from semfocus.analysis.why.ratio import dispersion_ratios
 
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[RaceResult]] = {}
     labels = dict.fromkeys(
         run.label for task in tasks for run in task.runs if run.group == "sharper full attention"
     )
@@ -92,9 +96,10 @@ def _sharper_wins(tasks: "Sequence[LookedTask]") -> dict[str, list[str]]:
         for task in tasks:
             ratios = [dispersion_ratios(task, label, when, False) for when in ("start", "end")]
             disperses = all(seeds_enough(each) and median(each.values()) > 1 for each in ratios)
-            if disperses and _raced(races, task) and races[task.task].gain:
-                found.setdefault(label, []).append(task.task)
-    return found
+            if disperses and _raced(races, task) and races[task.task].learned:
+                found.setdefault(label, []).append(races[task.task])
+    corrected = ALPHA / max(1, len(found))
+    return {label: pooled(own, corrected) for label, own in found.items()}
 
 
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -127,7 +132,7 @@ CLAIMS = (
         f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
         f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
         f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
-        f"gains over top_k on at least {FEWEST_SHARPER} tasks.",
+        f"gains over top_k over at least {FEWEST_SHARPER} tasks, corrected for the number of such arms.",
         _smaller_dispersion,
     ),
     Claim(

@@ -20,6 +20,7 @@ from semfocus.analysis.claims.evidence import (
     trained,
     trained_to_the_end,
 )
+from semfocus.analysis.overview import learned
 from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import MARGIN
 from semfocus.words import count_of, shortened
@@ -96,9 +97,9 @@ def _last(arm: "ArmSummary") -> dict[int, float]:
 
 
 def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
-    """For every task the difference at the end of training with the most seeds, of equal ones the nearest to the paper's setting."""
+    """For every task that some arm learned, the difference at the end of training with the most seeds, of equal ones the nearest to the paper's setting."""
     best: dict[str, tuple[tuple[int, int], Mean]] = {}
-    for summary in trained_to_the_end(summaries):
+    for summary in learned(trained_to_the_end(summaries)):
         found = held_out_difference(summary, label)
         if found is not None:
             weight = (found.num, -len(summary.comparison.setting))

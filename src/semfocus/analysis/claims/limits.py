@@ -9,14 +9,12 @@ from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels,
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
+    NO_GAIN,
     ONLY_THE_END,
-    RaceResult,
     diverged,
     left_out,
     lines,
-    majority,
-    one_a_task,
-    race,
+    pooled_race,
     too_few,
     trained_to_the_end,
 )
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from semfocus.analysis.contrasts import TaskSummary
 
 SOURCE = "Ram et al. 2025, trade-offs and failure signatures"
-#: two arms whose ratio stays within this factor behave alike
-ALIKE = 1.25
 
 
 def _even_pairs(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -80,36 +76,36 @@ def _perfect(summary: "TaskSummary", label: str) -> _Perfect:
 
 def _global_tokens(summaries: Sequence["TaskSummary"]) -> Ruling:
     with_token = [label for label in agnostic_labels(summaries) if label.endswith("+G1")]
-    races = [each for label in with_token for each in one_a_task(summaries, label, label.removesuffix("+G1"))]
-    return faster_over_tasks(races)
+    found = [pooled_race(summaries, label, label.removesuffix("+G1")) for label in with_token]
+    counted = [each for each in found if each.num_tasks >= FEWEST_TASKS]
+    numbers = [line for each in found for line in each.numbers()]
+    return decide(
+        bool(counted) and all(each.gain for each in counted),
+        bool(counted) and all(each.no_gain for each in counted),
+        numbers,
+    )
 
 
 def _sinks(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return faster_over_tasks(one_a_task(summaries, f"{HEAVY_HITTERS}+G1", HEAVY_HITTERS))
+    return faster_over_tasks(pooled_race(summaries, f"{HEAVY_HITTERS}+G1", HEAVY_HITTERS))
 
 
 def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Ruling:
-    found = [each for summary in summaries for each in _races_with_nearly_all(summary)]
-    races = [each for each in found if each.enough]
-    alike = [each for each in races if _within(each, ALIKE)]
-    unlike = [each for each in races if each.gain or each.loss]
-    enough = len({each.summary.comparison.task for each in races}) >= FEWEST_TASKS
-    return decide(enough and majority(alike, races), enough and majority(unlike, races), lines(found))
+    found = pooled_race(summaries, _labels_of_nearly_all(summaries))
+    enough = found.num_tasks >= FEWEST_TASKS
+    unlike = (found.gain or found.loss) and not found.alike
+    return decide(enough and found.alike, enough and unlike, found.numbers())
 
 
-def _races_with_nearly_all(summary: "TaskSummary") -> list[RaceResult]:
-    found = []
-    for arm in summary.arms:
-        k = top_k_of(arm.label)
-        length = summary.comparison.arms[arm.label][0]["spec"].get("training", {}).get("length")
-        if k is not None and isinstance(length, int) and 0.9 * length <= k < length:
-            found.append(race(summary, arm.label))
-    return [each for each in found if each is not None]
-
-
-def _within(result: RaceResult, factor: float) -> bool:
-    low, high = result.speedup.low, result.speedup.high
-    return low is not None and high is not None and low > 1 / factor and high < factor
+def _labels_of_nearly_all(summaries: Sequence["TaskSummary"]) -> list[str]:
+    found: dict[str, None] = {}
+    for summary in summaries:
+        for arm in summary.arms:
+            k = top_k_of(arm.label)
+            length = summary.comparison.arms[arm.label][0]["spec"].get("training", {}).get("length")
+            if k is not None and isinstance(length, int) and 0.9 * length <= k < length:
+                found[arm.label] = None
+    return list(found)
 
 
 def _one_key(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -136,9 +132,8 @@ CLAIMS = (
         "A global token lets input-agnostic patterns learn in fewer epochs.",
         SOURCE,
         "mask_sizes",
-        f"Over at least {FEWEST_TASKS} pairs of task and pattern, the pattern with one global token gains over the same without on more than half, with a "
-        "loss on none. " + HOW_COUNTED,
-        "Over as many, it has no gain on more than half.",
+        f"Every pattern that was run with one global token and without on at least {FEWEST_TASKS} tasks gains by it. {HOW_COUNTED}",
+        "No such pattern gains by it.",
         _global_tokens,
     ),
     Claim(
@@ -146,9 +141,8 @@ CLAIMS = (
         "A global token (a sink) lets top_k learn in fewer epochs.",
         SOURCE,
         "mask_sizes",
-        f"On at least {FEWEST_TASKS} tasks top_k(5)+G1 gains over top_k(5) on more than half, with a loss on none. "
-        + HOW_COUNTED,
-        "On as many tasks it has no gain on more than half.",
+        f"There are at least {FEWEST_TASKS} tasks, and top_k(5)+G1 gains over top_k(5). {HOW_COUNTED}",
+        "There are as many tasks, and it has no gain.",
         _sinks,
     ),
     Claim(
@@ -156,9 +150,8 @@ CLAIMS = (
         "With k close to the sequence length, top_k behaves like full attention.",
         SOURCE,
         "k_sweep",
-        f"For k of at least 90 % of the length, on at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs, the interval of the speedup lies within a factor {ALIKE} of 1 "
-        "on more than half.",
-        "On as many tasks the interval leaves out 1 on more than half.",
+        f"For the largest k of at least 90 % of the length, over at least {FEWEST_TASKS} tasks, the pooled 90 % interval lies within a factor {NO_GAIN:g} of 1. {HOW_COUNTED}",
+        "Over as many tasks the pooled 95 % interval leaves out 1, and the 90 % interval does not lie within that factor.",
         _nearly_all_keys,
     ),
     Claim(

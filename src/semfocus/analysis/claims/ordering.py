@@ -11,6 +11,7 @@ from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
     HOW_MEASURED,
     majority,
+    pooled,
     races_of,
     seeds_enough,
     told_of_looked,
@@ -33,7 +34,7 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
 
     tasks = looked(summaries)
     races = races_of(tasks, SHARPER)
-    numbers, both, neither = [], [], []
+    numbers, larger, counted = [], [], []
     for task in tasks:
         sides = [dispersion_ratios(task, SHARPER, when, False) for when in ("start", "end")]
         if task.task not in races or not all(sides):
@@ -44,14 +45,15 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
         numbers.append(
             f"{raced}; dispersion times {untrained:.1f} untrained, times {trained:.1f} trained{few}"
         )
-        if raced.enough and all(map(seeds_enough, sides)):
-            larger = all(median(own.values()) > 1 for own in sides)
-            both.append(larger and raced.gain)
-            neither.append(raced.no_gain or not larger)
-    many = len(both) >= FEWEST_TASKS_HERE
+        if raced.enough and raced.learned and all(map(seeds_enough, sides)):
+            counted.append(raced)
+            larger.append(untrained > 1 and trained > 1)
+    found = pooled(counted)
+    many = found.num_tasks >= FEWEST_TASKS_HERE
+    numbers += [each.text for each in found.numbers()[len(counted) :]]
     return decide(
-        many and all(both),
-        many and majority([each for each in neither if each], neither),
+        many and all(larger) and found.gain,
+        many and (found.no_gain or majority([each for each in larger if not each], larger)),
         told_of_looked(numbers, summaries),
     )
 
@@ -96,7 +98,7 @@ CLAIMS = (
         "Full attention with scores multiplied by 10 has a larger dispersion than full attention and yet learns in fewer epochs: small dispersion cannot be the whole reason.",
         SOURCE,
         "sharpness",
-        f"There are at least {FEWEST_TASKS_HERE} tasks, and on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and gains over full. {HOW_MEASURED} {HOW_COUNTED}",
+        f"There are at least {FEWEST_TASKS_HERE} tasks, on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and it has a gain over full. {HOW_MEASURED} {HOW_COUNTED}",
         "On more than half of as many tasks its dispersion is not larger, or it has no gain.",
         _disperses_more_yet_faster,
     ),

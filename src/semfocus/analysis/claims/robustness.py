@@ -1,6 +1,7 @@
 """Claims that the advantage of top_k does not hang on one setting."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import Claim, Ruling, decide
@@ -10,11 +11,12 @@ from semfocus.analysis.claims.evidence import (
     NO_GAIN,
     RaceResult,
     arm_named,
-    lines,
+    pooled,
     race,
     trained,
 )
 from semfocus.analysis.overview import sweeps
+from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
@@ -23,38 +25,48 @@ if TYPE_CHECKING:
 FEWEST_VALUES = 3
 
 
-def _every_value(races: Sequence[RaceResult], values: int) -> Ruling:
-    """A gain everywhere, at enough values; one clear case without a gain is enough against."""
-    counted = [each for each in races if each.enough]
-    enough = values >= FEWEST_VALUES and len(counted) >= FEWEST_VALUES
-    supported = enough and all(each.gain for each in counted)
-    return decide(supported, enough and any(each.no_gain for each in counted), lines(races))
+def _every_value(by_value: Mapping[str, Sequence[RaceResult]]) -> Ruling:
+    """A gain at every value, at enough of them; one value that clearly has none is enough against, so it is tested more strictly."""
+    values = {value: pooled(races) for value, races in by_value.items()}
+    counted = {value: found for value, found in values.items() if found.speedup is not None}
+    enough = len(counted) >= FEWEST_VALUES
+    strict = [pooled(by_value[value], ALPHA / len(counted)) for value in counted]
+    numbers = [line for found in values.values() for line in found.numbers()]
+    return decide(
+        enough and all(found.gain for found in counted.values()),
+        enough and any(found.no_gain or found.loss for found in strict),
+        numbers,
+    )
 
 
 def _over(key: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
     def rule(summaries: Sequence["TaskSummary"]) -> Ruling:
-        races, values = [], set()
+        families: dict[str, dict[str, list[RaceResult]]] = {}
         for sweep in sweeps(summaries):
             if sweep.key == key:
                 for value, summary in sweep.steps:
                     found = _learnable_race(summary)
                     if found is not None:
-                        races.append(found)
-                        values |= {str(value)} if found.enough else set()
-        return _every_value(races, len(values))
+                        family = families.setdefault(json.dumps(sweep.fixed, sort_keys=True), {})
+                        family.setdefault(str(value), []).append(found)
+        # all else equal: of several settings the one with the most values
+        return _every_value(max(families.values(), key=_size, default={}))
 
     return rule
 
 
+def _size(by_value: Mapping[str, Sequence[RaceResult]]) -> tuple[int, int]:
+    counted = [each for races in by_value.values() for each in races if each.enough]
+    return sum(any(each.enough for each in races) for races in by_value.values()), len(counted)
+
+
 def _with_adam(summaries: Sequence["TaskSummary"]) -> Ruling:
-    found = [
-        result
-        for summary in summaries
-        if summary.comparison.setting.get("training.optimiser") == "adam"
-        and (result := _learnable_race(summary)) is not None
-    ]
-    rates = {_rate(each.summary) for each in found if each.enough}
-    return _every_value(found, len(rates))
+    by_rate: dict[str, list[RaceResult]] = {}
+    for summary in summaries:
+        found = _learnable_race(summary)
+        if summary.comparison.setting.get("training.optimiser") == "adam" and found is not None:
+            by_rate.setdefault(str(_rate(summary)), []).append(found)
+    return _every_value(by_rate)
 
 
 def _rate(summary: "TaskSummary") -> object:
@@ -75,8 +87,9 @@ def _claim(name: str, what: str, recipe: str, rule: Callable[[Sequence["TaskSumm
         "Ram et al. 2025, robustness",
         recipe,
         f"At least {FEWEST_VALUES} values were compared, all else equal, with at least {FEWEST_PAIRS} pairs each, and top_k(5) gains over full at "
-        "every one of them at which either reaches the training target on half of its seeds. " + HOW_COUNTED,
-        f"With as many values and pairs, top_k(5) has no gain at one of them or more (interval below {NO_GAIN}).",
+        f"every one of them at which either reaches the training target on half of its seeds. {HOW_COUNTED}",
+        f"With as many values and pairs, top_k(5) has no gain at one of them or more (the interval below {NO_GAIN:g} or 1, corrected for "
+        "the number of values).",
         rule,
     )
 

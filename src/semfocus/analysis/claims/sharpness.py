@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import Claim, Ruling, decide
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES
-from semfocus.analysis.claims.evidence import (
-    HOW_COUNTED,
-    RaceResult,
-    lines,
-    majority,
-    one_a_task,
-)
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES, faster_over_tasks
+from semfocus.analysis.claims.evidence import HOW_COUNTED, PooledRaces, pooled_race
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import TaskSummary
@@ -26,53 +20,43 @@ START, RATE = f"full q/k start {TIMES}", f"full q/k rate {TIMES}"
 LARGER_START, LARGER_RATE = math.sqrt(10), 10.0
 
 
-def _on_all(races: Sequence[RaceResult]) -> Ruling:
-    """A gain on every task; or no gain on more than half."""
-    counted = [each for each in races if each.enough]
-    enough = len(counted) >= FEWEST_TASKS_HERE
-    none = [each for each in counted if each.no_gain]
-    return decide(
-        enough and all(each.gain for each in counted), enough and majority(none, counted), lines(races)
-    )
+def _on_all(found: PooledRaces) -> Ruling:
+    return faster_over_tasks(found, FEWEST_TASKS_HERE)
 
 
 def _sharper_than_full(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(one_a_task(summaries, f"full {SHARP}"))
+    return _on_all(pooled_race(summaries, f"full {SHARP}"))
 
 
 def _sharper_than_top_k(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(one_a_task(summaries, f"full {SHARP}", HEAVY_HITTERS))
+    return _on_all(pooled_race(summaries, f"full {SHARP}", HEAVY_HITTERS))
 
 
 def _sparsity_on_top(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(one_a_task(summaries, f"{HEAVY_HITTERS} {SHARP}", f"full {SHARP}"))
+    return _on_all(pooled_race(summaries, f"{HEAVY_HITTERS} {SHARP}", f"full {SHARP}"))
 
 
 def _banded(summaries: Sequence["TaskSummary"]) -> Ruling:
-    races = one_a_task(summaries, f"banded(5) {SHARP}")
-    counted = [each for each in races if each.enough]
-    enough = len(counted) >= FEWEST_TASKS_HERE
-    gains = [each for each in counted if each.gain]
-    return decide(
-        enough and all(each.no_gain for each in counted), enough and majority(gains, counted), lines(races)
-    )
+    found = pooled_race(summaries, f"banded(5) {SHARP}")
+    enough = found.num_tasks >= FEWEST_TASKS_HERE
+    return decide(enough and found.no_gain, enough and found.gain, found.numbers())
 
 
 def _start(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(_one_a_task_of(summaries, _near(summaries, START, LARGER_START), ["full"]))
+    return _on_all(pooled_race(summaries, _near(summaries, START, LARGER_START)))
 
 
 def _start_not_speed(summaries: Sequence["TaskSummary"]) -> Ruling:
     starts, rates = _near(summaries, START, LARGER_START), _near(summaries, RATE, LARGER_RATE)
-    return _on_all(_one_a_task_of(summaries, starts, rates))
+    return _on_all(pooled_race(summaries, starts, rates))
 
 
 def _no_larger_gradient(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(one_a_task(summaries, f"full {SHARP} gradient ÷10"))
+    return _on_all(pooled_race(summaries, f"full {SHARP} gradient ÷10"))
 
 
 def _small_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return _on_all(one_a_task(summaries, "full clipped at 1"))
+    return _on_all(pooled_race(summaries, "full clipped at 1"))
 
 
 def _near(summaries: Sequence["TaskSummary"], words: str, wanted: float) -> list[str]:
@@ -82,28 +66,14 @@ def _near(summaries: Sequence["TaskSummary"], words: str, wanted: float) -> list
     return [label for label, said in found if said and math.isclose(float(said[1]), wanted, rel_tol=0.01)]
 
 
-def _one_a_task_of(
-    summaries: Sequence["TaskSummary"], labels: Sequence[str], bases: Sequence[str]
-) -> list[RaceResult]:
-    """The race between any of these arms and any of those that has the most pairs, for every task."""
-    best: dict[str, RaceResult] = {}
-    for label in labels:
-        for base in bases:
-            for found in one_a_task(summaries, label, base):
-                known = best.setdefault(found.summary.comparison.task, found)
-                if found.speedup.num_pairs > known.speedup.num_pairs:
-                    best[found.summary.comparison.task] = found
-    return list(best.values())
-
-
 def _claim(
     name: str, text: str, supported_if: str, contradicted_if: str, rule: "object", recipe: str = "temperature"
 ) -> Claim:
     return Claim(name, text, SOURCE, recipe, supported_if, contradicted_if, rule)  # type: ignore[arg-type]
 
 
-_ALL = f"There are at least {FEWEST_TASKS_HERE} tasks, and it gains on every one. {HOW_COUNTED}"
-_NONE = f"There are at least {FEWEST_TASKS_HERE} tasks, and it has no gain on more than half."
+_ALL = f"There are at least {FEWEST_TASKS_HERE} tasks, and it has a gain. {HOW_COUNTED}"
+_NONE = f"There are at least {FEWEST_TASKS_HERE} tasks, and it has no gain."
 
 CLAIMS = (
     _claim(
@@ -130,8 +100,8 @@ CLAIMS = (
     _claim(
         "sharpness_does_not_rescue_banded",
         "A fixed pattern gains nothing by sharper scores: banded(5) with scores multiplied by 10 is not faster than plain full attention.",
-        f"The race is banded(5) {SHARP} against full: at least {FEWEST_TASKS_HERE} tasks, and no gain on every one. {HOW_COUNTED}",
-        f"There are at least {FEWEST_TASKS_HERE} tasks, and it gains on more than half.",
+        f"The race is banded(5) {SHARP} against full: at least {FEWEST_TASKS_HERE} tasks, and no gain. {HOW_COUNTED}",
+        f"There are at least {FEWEST_TASKS_HERE} tasks, and it has a gain.",
         _banded,
     ),
     _claim(

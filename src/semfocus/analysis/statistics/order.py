@@ -8,11 +8,11 @@ LEVEL = 0.95
 
 
 @lru_cache
-def t_factor(degrees_of_freedom: int) -> float:
-    """How many standard errors a 95 % interval reaches to each side: 4.30 with 2 degrees of freedom."""
+def t_factor(degrees_of_freedom: int, alpha: float = 1 - LEVEL) -> float:
+    """How many standard errors an interval, of 95 % by default, reaches to each side: 4.30 with 2 degrees of freedom."""
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # far quicker to import than scipy.stats
 
-    return float(stdtrit(degrees_of_freedom, (1 + LEVEL) / 2))
+    return float(stdtrit(degrees_of_freedom, 1 - alpha / 2))
 
 
 def median_place(num: int) -> int | None:

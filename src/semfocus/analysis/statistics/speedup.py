@@ -4,10 +4,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Literal
 
-from semfocus.analysis.statistics.order import median_place, t_factor
+from semfocus.analysis.statistics.order import t_factor
+from semfocus.analysis.statistics.significance import ALPHA, sign_flip_interval, sign_flip_p
 
 Bounds = tuple[float, float]
+#: from so many pairs on the sign-flip test can reject at 5 %; below, an interval assumes that log ratios are normal
+FEWEST_FLIPPED = 6
+FEWEST_NORMAL = 3
+#: two arms are equivalent if neither is faster by more than this factor
+EQUIVALENT = 1.25
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Speedup:
-    """The median ratio over seeds with its 95 % interval; None: no such limit follows from the data.
+    """The median ratio over seeds with its interval, of 95 % unless `alpha` says else; None: no such limit follows.
 
-    `at_least`: the median is not below `ratio`, and may be above; `at_most`: the other way round.
+    `at_least`: the median is not below `ratio`, and may be above; `at_most`: the other way round. `method` of the interval:
+    "sign flip" (from 6 pairs on), "t" (3 to 5, assumes log-normal ratios) or "none". `p` is that of the sign-flip test.
     """
 
     ratio: float | None
@@ -68,11 +76,34 @@ class Speedup:
     pairs: list[Pair] = field(default_factory=list)
     at_least: bool = False
     at_most: bool = False
-    method: str = "none"
+    method: Literal["sign flip", "t", "none"] = "none"
+    p: float | None = None
+    alpha: float = ALPHA
+    #: whether both one-sided tests against a factor of 1.25 reject, each at `alpha`
+    is_equivalent: bool = False
 
     @property
     def num_pairs(self) -> int:
         return len(self.pairs)
+
+    @property
+    def bound(self) -> str:
+        """On which side of `ratio` the truth may lie: "at least", "at most", or "" where it is known."""
+        return "at least" if self.at_least else "at most" if self.at_most else ""
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the whole interval lies above 1; by the sign-flip test it may begin there."""
+        return self.low is not None and (self.low > 1 or (self.low == 1 and self._is_rejected))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the whole interval lies below 1; by the sign-flip test it may end there."""
+        return self.high is not None and (self.high < 1 or (self.high == 1 and self._is_rejected))
+
+    @property
+    def _is_rejected(self) -> bool:
+        return self.method == "sign flip" and self.p is not None and self.p <= self.alpha
 
     @property
     def logs(self) -> list[float]:
@@ -80,7 +111,7 @@ class Speedup:
         return [pair.nearest_log for pair in self.pairs]
 
 
-def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time]) -> Speedup:
+def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: float = ALPHA) -> Speedup:
     """Ratios base / arm of the seeds that both have, their median, and an interval for it.
 
     >>> speedup = paired_speedup({1: Time(40, True), 2: Time(50, False)}, {1: Time(8, True), 2: Time(7, True)})
@@ -89,13 +120,16 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time]) -> Speedup
     """
     pairs = [_pair(seed, base[seed], arm[seed]) for seed in sorted(base.keys() & arm.keys())]
     if not pairs:
-        return Speedup(None, None, None)
+        return Speedup(None, None, None, alpha=alpha)
     low = median(_log(pair.ratio_low) for pair in pairs)
     high = median(_log(pair.ratio_high) for pair in pairs)
     known = low if math.isfinite(low) else high
-    limits, method = _interval(
-        sorted(_log(pair.passed_low) for pair in pairs), sorted(_log(pair.passed_high) for pair in pairs)
-    )
+    nearest = [pair.nearest_log for pair in pairs]
+    p = sign_flip_p(nearest)
+    limits, method = _interval(pairs, alpha)
+    if method == "sign flip":
+        limits = _agreeing(limits, p <= alpha, math.fsum(nearest), known)
+    inner, _ = _interval(pairs, 2 * alpha)
     return Speedup(
         ratio=_ratio(known),
         low=_ratio(limits[0]),
@@ -104,6 +138,9 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time]) -> Speedup
         at_least=math.isfinite(low) and low != high,
         at_most=not math.isfinite(low) and math.isfinite(high),
         method=method,
+        p=p,
+        alpha=alpha,
+        is_equivalent=method == "sign flip" and max(-inner[0], inner[1]) < math.log(EQUIVALENT),
     )
 
 
@@ -115,28 +152,45 @@ def _quotient(base: Bounds, arm: Bounds) -> Bounds:
     return base[0] / arm[1], base[1] / arm[0] if arm[0] > 0 else math.inf
 
 
-def _interval(lows: list[float], highs: list[float]) -> tuple[Bounds, str]:
-    """Limits of the median log ratio: the lower one from the smallest values the data allow, the upper from the largest.
+def _interval(pairs: list[Pair], alpha: float) -> tuple[Bounds, Literal["sign flip", "t", "none"]]:
+    """Limits of the log ratio: the lower one from the smallest values the data allow, the upper from the largest.
 
     The true values are nowhere below the smallest allowed, so a limit that holds for the centre of the smallest
     holds for the centre of the true ones.
     """
-    num = len(lows)
-    place = median_place(num)
-    if place is not None:
-        return (lows[place], highs[num - 1 - place]), "order statistics"
-    if num >= 2:
-        return (_t_limit(lows, -1), _t_limit(highs, 1)), "t"
+    lows, highs = [_log(pair.passed_low) for pair in pairs], [_log(pair.passed_high) for pair in pairs]
+    num = len(pairs)
+    if num >= FEWEST_FLIPPED:
+        low, high = sign_flip_interval(lows, alpha)[0], sign_flip_interval(highs, alpha)[1]
+        if low is not None and high is not None:
+            return (low, high), "sign flip"
+        return (-math.inf, math.inf), "none"  # a level that so few pairs cannot give
+    if num >= FEWEST_NORMAL:
+        return (_t_limit(lows, -1, alpha), _t_limit(highs, 1, alpha)), "t"
     return (-math.inf, math.inf), "none"
 
 
-def _t_limit(values: list[float], side: int) -> float:
+def _agreeing(limits: Bounds, is_rejected: bool, total: float, known: float) -> Bounds:
+    """The limits in agreement with the test of no difference, and with the estimate between them.
+
+    The test takes a censored pair by its value nearest to 0 and whole epochs as they were counted, and is exact all the same.
+    So where it rejects, 0 and what lies beyond it are no part of the interval, however little else is known.
+    """
+    low, high = limits
+    if is_rejected and total > 0:
+        low = max(low, 0.0)
+    if is_rejected and total < 0:
+        high = min(high, 0.0)
+    return (min(low, known), max(high, known)) if math.isfinite(known) else (low, high)
+
+
+def _t_limit(values: list[float], side: int, alpha: float) -> float:
     if not all(math.isfinite(value) for value in values):
         return side * math.inf
     num = len(values)
     mean = math.fsum(values) / num
     error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (num - 1) / num)
-    return mean + side * t_factor(num - 1) * error
+    return mean + side * t_factor(num - 1, alpha) * error
 
 
 def _log(ratio: float) -> float:

@@ -36,6 +36,7 @@ from semfocus.words import listed, p_value, percent, shortened, visible
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.findings import Finding
     from semfocus.runs.plan import Plan
 
 
@@ -47,13 +48,16 @@ def write_report(
     title: str = TITLE,
     apart_from: Collection[str] = (),
     summaries: Sequence["TaskSummary"] | None = None,
+    findings: Sequence["Finding"] | None = None,
 ) -> Path:
     """Write the page and return its path.
 
     Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.contrasts.analyse`) overrules them.
-    `summaries`: those of the records, where they were analysed before.
+    `summaries` and `findings`: those of the records, where they were analysed before.
     """
-    text = report_page(records, plans=plans, title=title, apart_from=apart_from, summaries=summaries)
+    text = report_page(
+        records, plans=plans, title=title, apart_from=apart_from, summaries=summaries, findings=findings
+    )
     return write_text(path, text)
 
 
@@ -64,13 +68,16 @@ def report_page(
     title: str = TITLE,
     apart_from: Collection[str] = (),
     summaries: Sequence["TaskSummary"] | None = None,
+    findings: Sequence["Finding"] | None = None,
 ) -> str:
     """The page as text."""
     from semfocus.analysis.claims import SIZES, counted, judge_all
     from semfocus.analysis.contrasts import analyse_planned
+    from semfocus.analysis.findings import planned_findings
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from) if summaries is None else summaries
+    findings = planned_findings(summaries, plans, known) if findings is None else findings
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
@@ -95,7 +102,7 @@ def report_page(
         main=[views[id(each)] for each in main],
         others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
         scores=scored,
-        headline=headline(main) if len(main) > 1 else [],
+        headline=headline(main, findings) if len(main) > 1 else [],
         judged=how_judged(scored),
         kinds=[kind for kind in KINDS if any(score.tasks[kind] for score in scored)],
         num_learned=len(learned(main)),
