@@ -80,6 +80,12 @@ def listops_specs() -> list[RunSpec]:
 
 
 STAGES = [
+    # the controls that separate causes, at S: sparsity against sharpness first
+    Stage("matched", "matched"),
+    Stage("which_keys", "which_keys"),
+    Stage("factorial", "factorial"),
+    Stage("clipping", "clipping"),
+    Stage("when", "when"),
     Stage("k_sweep", k_sweep_specs, question=k_sweep.QUESTION, measure=[Inside()]),  # S
     # published without the share of clipped steps, which may explain two of its arms
     Stage(
