@@ -220,10 +220,10 @@ FIGURE = '''"""Held-out accuracy at the end of training, a dot per run."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark
 from semfocus.report.palette import Ink
 
 
@@ -239,9 +239,10 @@ def last_accuracy_frame(summaries: Sequence[Any]) -> pl.DataFrame:
 
 
 def _panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
-    def draw(data: Any, look: Look, index: int) -> Any:
-        across = alt.X("accuracy:Q", title="held-out accuracy")
-        return alt.Chart(data).mark_point().encode(x=across, y="arm:N", color=look.colours(list(inks)))
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        across = column("accuracy:Q", title="held-out accuracy")
+        dots = {"x": across, "y": column("arm:N"), "color": look.colours(list(inks))}
+        return layers(data, mark("point", dots))
 
     return [Panel("Last held-out accuracy", frame, draw)]
 

@@ -11,7 +11,7 @@ import pytest
 from semfocus import Study
 from semfocus.execution.measuring import measure_runs
 from semfocus.measurements import MEASUREMENTS, Lengths, Measurement, Twins
-from semfocus.report.pages import album
+from semfocus.report.pages import vega
 from semfocus.runs import RunSpec, Store, load_recipe
 from tests.execution.minis import mini_study
 
@@ -246,10 +246,10 @@ def test_nothing_but_the_library_itself_is_read_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    real = album.vega_bundle()
+    real = vega.vega_bundle()
     (place,) = tmp_path.glob("semfocus/vega-*.js")
     place.write_text("alert(1)", encoding="utf-8")
-    assert album.vega_bundle() == real
+    assert vega.vega_bundle() == real
     place.write_text(real, encoding="utf-8")
     monkeypatch.setattr("vl_convert.javascript_bundle", None)
-    assert album.vega_bundle() == real, "read, not made again"
+    assert vega.vega_bundle() == real, "read, not made again"

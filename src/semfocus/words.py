@@ -104,7 +104,10 @@ def visible(text: object) -> str:
     >>> visible("top\u202e_k")
     'top\\\\u202e_k'
     """
-    return "".join(each if each.isprintable() or each in "\n\t" else _escape(each) for each in str(text))
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(each if each.isprintable() or each in "\n\t" else _escape(each) for each in shown)
 
 
 def _escape(character: str) -> str:

@@ -3,7 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Record = Mapping[str, Any]
 Values = list[float | None]
@@ -45,16 +50,12 @@ def with_quartiles(rows: list[tuple[object, Values]]) -> Sampled:
 
     Where one drops out, the median of the others would jump, as if something had happened to the model.
     """
-    seen = [row for _, row in rows if any(value is not None for value in row)]
-    lower: Values = []
-    median: Values = []
-    upper: Values = []
-    for place in range(len(rows[0][1]) if rows else 0):
-        there = sorted(value for row in seen if (value := row[place]) is not None)
-        complete = bool(there) and len(there) == len(seen)
-        for quartile, share in ((lower, 0.25), (median, 0.5), (upper, 0.75)):
-            quartile.append(_quantile(there, share) if complete else None)
-    return Sampled(rows, median, lower, upper)
+    values = np.array([row for _, row in rows if any(value is not None for value in row)], dtype=float)
+    if not len(values):
+        nothing: Values = [None] * (len(rows[0][1]) if rows else 0)
+        return Sampled(rows, nothing, nothing, nothing)
+    ordered = np.sort(values, axis=0)  # a gap is sorted last
+    return Sampled(rows, _quantile(ordered, 0.5), _quantile(ordered, 0.25), _quantile(ordered, 0.75))
 
 
 def stopped_at_target(record: Record) -> bool:
@@ -87,9 +88,11 @@ def _finite(value: Any) -> float | None:
     return float(value) if usable else None
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Linear between the two nearest values, as numpy does by default."""
+def _quantile(ordered: "NDArray[np.float64]", share: float) -> Values:
+    """Of each column, linear between the two nearest values, as numpy does by default."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    found = ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    gaps = np.isnan(ordered[-1]).tolist()
+    return [None if gap else value for gap, value in zip(gaps, found.tolist(), strict=True)]

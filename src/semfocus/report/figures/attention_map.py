@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.report.palette import Ink
 from semfocus.words import shortened
 
@@ -76,51 +76,33 @@ def _panel(title: str, own: pl.DataFrame) -> Panel:
     )
     marked = diagonal["relevant"].to_list()
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        def axis(**options: Any) -> alt.Axis:
-            colour: Any = {
-                "condition": {"test": f"marked{index}[datum.value]", "value": look.paint("bad")},
-                "value": look.paint("soft"),
-            }
-            return alt.Axis(
-                labelExpr=f"names{index}[datum.value]",
-                labelColor=colour,
-                labelFontSize=min(10, 0.95 * _SIDE / size) if texts else 10,
-                labelOverlap=False,
-                labelPadding=2,
-                ticks=False,
-                domain=False,
-                grid=False,
-                labelAngle=0,
-                **options,
-            )
-
-        scale = alt.Scale(domain=list(range(size)), padding=0)
-        base = alt.Chart(data).encode(
-            alt.X("key:O", scale=scale, title="key", axis=axis(orient="top")),
-            alt.Y("query:O", scale=scale, title="query", axis=axis()),
-        )
-        said = [
-            "query:O",
-            "from:N",
-            "key:O",
-            "to:N",
-            alt.Tooltip("weight:Q", format=".3~g"),
-            "kept:N",
-            alt.Tooltip("relevant:N", title="decides the label"),
-        ]
-        shade = alt.FillOpacity(
-            "weight:Q", scale=alt.Scale(type="sqrt", domain=[0, 1], range=[0, 1]), legend=None
-        )
-        ground = alt.Chart(alt.Data(values=[{}])).mark_rect(
-            fill=look.paint("card"), x=0, y=0, x2="width", y2="height"
-        )
-        return alt.layer(
-            ground,
-            base.mark_rect(fill=look.ink(arm)).encode(fillOpacity=shade, tooltip=said),
-            base.transform_filter("datum.kept")
-            .mark_rect(fillOpacity=0, strokeWidth=0.6, stroke=look.paint("text"), strokeOpacity=0.65)
-            .encode(tooltip=said),
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        colour = {
+            "condition": {"test": f"marked{index}[datum.value]", "value": look.paint("bad")},
+            "value": look.paint("soft"),
+        }
+        axis: Spec = {
+            **{"labelExpr": f"names{index}[datum.value]", "labelColor": colour, "labelPadding": 2},
+            **{"labelFontSize": min(10, 0.95 * _SIDE / size) if texts else 10, "labelOverlap": False},
+            **{"ticks": False, "domain": False, "grid": False, "labelAngle": 0},
+        }
+        scale = {"domain": list(range(size)), "padding": 0}
+        cells = {
+            "x": column("key:O", scale=scale, title="key", axis={**axis, "orient": "top"}),
+            "y": column("query:O", scale=scale, title="query", axis=axis),
+            "tooltip": tooltip(
+                *("query:O", "from:N", "key:O", "to:N", ("weight:Q", "weight", ".3~g"), "kept:N"),
+                ("relevant:N", "decides the label"),
+            ),
+        }
+        shade = column("weight:Q", scale={"type": "sqrt", "domain": [0, 1], "range": [0, 1]}, legend=None)
+        ground: Spec = {"fill": look.paint("card"), "x": 0, "y": 0, "x2": "width", "y2": "height"}
+        outline: Spec = {"fillOpacity": 0, "strokeWidth": 0.6, "strokeOpacity": 0.65}
+        return layers(
+            data,
+            mark("rect", {}, data=one_row(), **ground),
+            mark("rect", {**cells, "fillOpacity": shade}, fill=look.ink(arm)),
+            mark("rect", cells, where="datum.kept", stroke=look.paint("text"), **outline),
         )
 
     rows = own.drop("panel", "arm", "size", "block")

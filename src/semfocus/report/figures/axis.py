@@ -5,9 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from semfocus.report.figures.figure import Look
+from semfocus.report.figures.vega_lite import Spec, column
 
 #: a span of more than this between smallest and largest is drawn in decades
 _WIDE = 60.0
@@ -37,28 +36,27 @@ class Axis:
         """Of a panel upwards."""
         return {"low": self.low, "high": self.high, **({"ticks": list(self.ticks)} if self.ticks else {})}
 
-    def y(self, look: Look, index: int, column: str = "value") -> alt.Y:
-        """The encoding of a column upwards, between the panel's own values."""
-        return alt.Y(f"{column}:Q", **self.parts(look, index))
+    def y(self, look: Look, index: int, name: str = "value") -> Spec:
+        """The channel of a column upwards, between the panel's own values."""
+        return column(f"{name}:Q", **self.parts(look, index))
 
-    def parts(self, look: Look, index: int) -> dict[str, Any]:
+    def parts(self, look: Look, index: int) -> Spec:
         """Scale and axis between the panel's own values."""
         domain = [look.value(index, "low"), look.value(index, "high")]
         ticks = {"values": look.value(index, "ticks")} if self.ticks else {"tickCount": 5}
         return {"scale": self._scale(domain), "axis": self._axis(ticks)}
 
-    def channel(self, make: type, column: str) -> Any:
-        """The encoding of a column by `alt.X` or `alt.Y`, its values written out."""
+    def channel(self, name: str) -> Spec:
+        """The channel of a column across or upwards, its values written out."""
         ticks = {"values": list(self.ticks)} if self.ticks else {"tickCount": 5}
-        return make(f"{column}:Q", scale=self._scale([self.low, self.high]), axis=self._axis(ticks))
+        return column(f"{name}:Q", scale=self._scale([self.low, self.high]), axis=self._axis(ticks))
 
-    def _scale(self, domain: list[Any]) -> alt.Scale:
-        kind: Any = self.scale
-        return alt.Scale(type=kind, domain=domain, nice=False, zero=False)
+    def _scale(self, domain: list[Any]) -> Spec:
+        return {"type": self.scale, "domain": domain, "nice": False, "zero": False}
 
-    def _axis(self, ticks: Mapping[str, Any]) -> alt.Axis:
-        words: dict[str, Any] = {"format": ".0%"} if self.form == PERCENT else {"labelExpr": PLAIN}
-        return alt.Axis(title=self.title, **words, **ticks)
+    def _axis(self, ticks: Mapping[str, Any]) -> Spec:
+        words = {"format": ".0%"} if self.form == PERCENT else {"labelExpr": PLAIN}
+        return {"title": self.title, **words, **ticks}
 
 
 def shares(low: float = 0.0, high: float = 1.0) -> Axis:

@@ -1,19 +1,22 @@
 """A figure: how its tidy frame is made, and how the frame becomes a chart for a page, a file or a notebook."""
 
+import json
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
-from altair.utils.schemapi import debug_mode
 
 from semfocus.durable import write_durably
+from semfocus.report.figures.vega_lite import SCHEMA, Spec, column, side_by_side
 from semfocus.report.palette import Ink, inks
 from semfocus.words import shortened, visible
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
 
 #: what a figure can be written as without a browser
 FORMATS = ("pdf", "png", "svg")
@@ -44,63 +47,58 @@ class Look:
         """The colour of an arm."""
         return f"var(--arm{self.inks[arm].number})" if self.on_page else self.inks[arm].light
 
-    def colours(self, arms: Sequence[str], mark: str | None = "stroke") -> alt.Color:
-        """An encoding of the column `arm`; on a page the legend stands beside the charts, for all of them; without a mark there is none."""
-        legend = None
+    def colours(self, arms: Sequence[str], mark: str | None = "stroke") -> Spec:
+        """A channel of the column `arm`; on a page the legend stands beside the charts, for all of them; without a mark there is none."""
+        legend: Spec | None = None
         if mark and not self.on_page:
-            symbol: dict[str, Any] = {"symbolType": mark, "symbolStrokeWidth": 2} if mark == "stroke" else {}
-            symbol |= {"symbolOpacity": 1}  # not that of a band
-            legend = alt.Legend(title=None, labelLimit=220, symbolSize=90, **symbol)
-        scale = alt.Scale(domain=list(arms), range=[self.ink(arm) for arm in arms])
-        return alt.Color("arm:N", scale=scale, legend=legend)
+            symbol: Spec = {"symbolType": mark, "symbolStrokeWidth": 2} if mark == "stroke" else {}
+            # a symbol is opaque, whatever the opacity of a band
+            legend = {"title": None, "labelLimit": 220, "symbolSize": 90, "symbolOpacity": 1, **symbol}
+        return column("arm:N", scale=self._inked(arms), legend=legend)
 
-    def strokes(self, arms: Sequence[str]) -> alt.Stroke:
+    def strokes(self, arms: Sequence[str]) -> Spec:
         """The colours as outlines."""
-        scale = alt.Scale(domain=list(arms), range=[self.ink(arm) for arm in arms])
-        return alt.Stroke("arm:N", scale=scale, legend=None)
+        return column("arm:N", scale=self._inked(arms), legend=None)
 
-    def dashes(self, arms: Sequence[str]) -> alt.StrokeDash:
-        """An encoding of the column `arm` by dashes: two arms of one group differ in print too."""
+    def _inked(self, arms: Sequence[str]) -> Spec:
+        return {"domain": list(arms), "range": [self.ink(arm) for arm in arms]}
+
+    def dashes(self, arms: Sequence[str]) -> Spec:
+        """A channel of the column `arm` by dashes: two arms of one group differ in print too."""
         spans = [[float(each) for each in self.inks[arm].dash.split()] or [1, 0] for arm in arms]
-        scale = alt.Scale(domain=list(arms), range=spans)
-        return alt.StrokeDash("arm:N", scale=scale, legend=None if self.on_page else alt.Legend(title=None))
+        scale = {"domain": list(arms), "range": spans}
+        return column("arm:N", scale=scale, legend=None if self.on_page else {"title": None})
 
     @property
-    def pick(self) -> alt.Parameter:
+    def pick(self) -> Spec:
         """The arm that a click on the legend isolates."""
         if self.on_page:  # the page's own legend sets it, in every chart of the section
-            return alt.param("pick", value="")
-        return alt.selection_point("pick", fields=["arm"], bind="legend")
+            return {"name": "pick", "value": ""}
+        return {"name": "pick", "select": {"type": "point", "fields": ["arm"]}, "bind": "legend"}
 
-    def picked(self, yes: float, no: float) -> alt.OpacityValue:
+    def picked(self, yes: float, no: float) -> Spec:
         """The opacity of marks of the isolated arm, or of all if none is, and that of the others."""
         if not self.live:
-            return alt.OpacityValue(yes)
+            return {"value": yes}
         test = {"test": "pick === '' || datum.arm === pick"} if self.on_page else {"param": "pick"}
-        return alt.OpacityValue(no, condition={**test, "value": yes})
+        return {"value": no, "condition": {**test, "value": yes}}
 
-    def found(self, hover: alt.Parameter) -> alt.OpacityValue:
-        """Seen under the pointer only."""
-        return alt.OpacityValue(0, condition={"param": hover.name, "empty": False, "value": 1})
-
-    def hover(self, index: int, fields: Sequence[str]) -> alt.Parameter:
+    def hover(self, index: int, fields: Sequence[str]) -> Spec:
         """The nearest point under the pointer."""
-        return alt.selection_point(
-            f"hover{index}",
-            on="pointerover",
-            clear="pointerout",
-            nearest=True,
-            fields=list(fields),
-            empty=False,
-        )
+        events = {"on": "pointerover", "clear": "pointerout", "nearest": True}
+        return {"name": f"hover{index}", "select": {"type": "point", "fields": list(fields), **events}}
 
-    def zoom(self, index: int) -> alt.Parameter:
+    def found(self, index: int) -> Spec:
+        """Seen under the pointer of `hover` only."""
+        return {"value": 0, "condition": {"param": f"hover{index}", "empty": False, "value": 1}}
+
+    def zoom(self, index: int) -> Spec:
         """Drag to move, wheel with Ctrl or Shift to zoom, a double click goes back."""
-        return alt.selection_interval(f"zoom{index}", bind="scales", zoom=_ZOOM)
+        return {"name": f"zoom{index}", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"}
 
-    def value(self, index: int, name: str) -> alt.ExprRef:
+    def value(self, index: int, name: str) -> Spec:
         """One of the panel's own values: it stands beside the marks, so that panels of one kind share their marks."""
-        return alt.ExprRef(f"{name}{index}")
+        return {"expr": f"{name}{index}"}
 
     def config(self) -> dict[str, Any]:
         """Fonts, and the colours of all that is not data."""
@@ -113,6 +111,7 @@ class Look:
                 **{"labelColor": soft, "titleColor": soft, "labelFontSize": 11, "titleFontSize": 11},
                 **{"titleFontWeight": "normal", "gridColor": grid, "domainColor": soft, "tickColor": soft},
                 **{"labelOverlap": True, "domain": False, "tickSize": 4},
+                "labelLimit": 0,  # to know that a number is short enough would cost Vega a millisecond
             },
             "axisY": {"ticks": False, "labelPadding": 5},
             "axisX": {"grid": False, "domain": True},
@@ -134,7 +133,7 @@ class Panel:
 
     title: str
     rows: pl.DataFrame
-    draw: Callable[[Any, Look, int], Any]
+    draw: Callable[[Spec, Look, int], Spec]
     height: int = HEIGHT
     width: int = WIDTH
     #: of a page's whole width, scrolled inside its box where that is too narrow
@@ -147,27 +146,24 @@ class Panel:
     #: as wide as high, whatever the width of its column
     square: bool = False
 
-    def chart(self, data: Any, look: Look, index: int = 0, *, fluid: bool = False) -> Any:
-        """The marks over these data; `fluid`: as wide as what they stand in, which also has the title."""
-        drawn: Any = self.draw(data, look, index)
+    def described(self, look: Look, index: int = 0, *, fluid: bool = False) -> Spec:
+        """The marks over `rows0`, or those of another index; `fluid`: as wide as what they stand in, which also has the title."""
+        found = self.draw({"name": f"rows{index}"}, look, index)
         if self.values:
-            drawn = drawn.add_params(
-                *(alt.param(f"{name}{index}", value=each) for name, each in self.values.items())
-            )
-        # set, not through properties(), which validates each value
+            own = [{"name": f"{name}{index}", "value": each} for name, each in self.values.items()]
+            found["params"] = [*found.get("params", ()), *own]
         if self.title and not fluid:
-            below: dict[str, Any] = {"subtitle": visible(self.subtitle)} if self.subtitle else {}
-            drawn.title = alt.TitleParams(visible(self.title), **below)
-        drawn.width = "container" if fluid and not self.square else self.width
-        drawn.height = self.height
-        return drawn
+            found["title"] = {"text": visible(self.title)}
+            if self.subtitle:
+                found["title"]["subtitle"] = visible(self.subtitle)
+        found["width"] = "container" if fluid and not self.square else self.width
+        found["height"] = self.height
+        return found
 
-    def to_dict(self, look: Look, *, fluid: bool = False) -> dict[str, Any]:
+    def to_dict(self, look: Look, *, fluid: bool = False) -> Spec:
         """The chart of this panel alone as Vega-Lite, without its rows."""
-        with debug_mode(False):  # tests validate every chart; here that would take longer than all else
-            drawn = self.chart(alt.NamedData(name="rows0"), look, fluid=fluid)
-            drawn.config, drawn.padding = look.config(), 0
-            return drawn.to_dict(validate=False)
+        alone = side_by_side([self.described(look, fluid=fluid)], 1)
+        return {"$schema": SCHEMA, **alone, "config": look.config(), "padding": 0}
 
 
 @dataclass(frozen=True)
@@ -180,13 +176,13 @@ class Figure:
     panels: Callable[[pl.DataFrame, Mapping[str, Ink]], list[Panel]]
     columns: int = 2
     #: a chart of the whole frame for a page without scripts, where one of all panels would take too long
-    overview: Callable[[pl.DataFrame, Look], Any] | None = None
+    overview: Callable[[pl.DataFrame, Look], Spec] | None = None
 
     def of(self, *measured: Any, inks: Mapping[str, Ink] | None = None) -> "Picture":
         """The figure of what its frame is made of: for a study's figure a list of task summaries."""
         return Picture(self, self.frame(*measured), inks)
 
-    def chart(self, frame: pl.DataFrame, chosen: Mapping[str, Ink] | None = None) -> alt.TopLevelMixin:
+    def chart(self, frame: pl.DataFrame, chosen: Mapping[str, Ink] | None = None) -> "TopLevelMixin":
         """The chart with its data, legend and colours for white paper."""
         return Picture(self, frame, chosen).chart()
 
@@ -219,54 +215,46 @@ class Picture:
         """The same under another title."""
         return replace(self, title=title)
 
-    def chart(self) -> alt.TopLevelMixin:
-        """All panels in one chart, with its data."""
+    def chart(self) -> "TopLevelMixin":
+        """All panels in one Altair chart, with its data."""
+        import altair
+
+        return altair.Chart.from_dict(self.to_dict())
+
+    def to_dict(self) -> Spec:
+        """All panels as Vega-Lite, with their rows."""
         panels = self.panels
-        return self._whole(
-            panels, [alt.InlineData(values=each.rows.to_dicts()) for each in panels], Look(self.chosen)
-        )
+        rows = {f"rows{index}": panel.rows.to_dicts() for index, panel in enumerate(panels)}
+        return {**self._described(panels, Look(self.chosen)), "datasets": rows}
 
-    def to_dict(self, look: Look | None = None) -> dict[str, Any]:
-        """The chart as Vega-Lite; its rows stand beside it, where Altair would check them one by one."""
-        look = look or Look(self.chosen)
-        panels = self.panels
-        names = [f"rows{index}" for index in range(len(panels))]
-        chart = self._whole(panels, [alt.NamedData(name=name) for name in names], look)
-        datasets = {name: each.rows.to_dicts() for name, each in zip(names, panels, strict=True)}
-        with debug_mode(False):
-            return {**chart.to_dict(validate=False), "datasets": datasets}
-
-    def overview(self) -> str:
-        """A static picture in the colours of a page, as little work as possible."""
-        import vl_convert
-
-        look = Look(self.chosen, on_page=True, live=False)
-        if self.figure.overview is None:
-            return self.svg(look)
-        with debug_mode(False):
-            chart = self.figure.overview(self.frame, look)
-            chart.config, chart.padding = look.config(), 0
-            return vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-
-    def _whole(self, panels: Sequence[Panel], data: Sequence[alt.Data], look: Look) -> Any:
-        pairs = zip(panels, data, strict=True)
-        with debug_mode(False):
-            return self._put_together(pairs, look)
-
-    def _put_together(self, pairs: Iterable[tuple[Panel, alt.Data]], look: Look) -> Any:
-        drawn = [panel.chart(own, look, index) for index, (panel, own) in enumerate(pairs)]
-        whole: Any = drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=self.figure.columns)
+    def _described(self, panels: Sequence[Panel], look: Look) -> Spec:
+        drawn = [panel.described(look, index) for index, panel in enumerate(panels)]
+        whole = side_by_side(drawn, self.figure.columns)
         title = self.title or (self.figure.title if len(drawn) > 1 else "")
         if title and not look.on_page:
-            whole.title = alt.TitleParams(shortened(title, 90), fontSize=15, offset=12)
-        whole.config, whole.padding = look.config(), 0 if look.on_page else 12
-        return whole
+            whole["title"] = {"text": shortened(title, 90), "fontSize": 15, "offset": 12}
+        return {"$schema": SCHEMA, **whole, "config": look.config(), "padding": 0 if look.on_page else 12}
 
-    def svg(self, look: Look | None = None) -> str:
+    def overview(self) -> str:
+        """As Vega-Lite the static picture of a page, in its colours and as little work as possible."""
+        look = Look(self.chosen, on_page=True, live=False)
+        if self.figure.overview is None:
+            return self.described(look)
+        chart = self.figure.overview(self.frame, look)
+        return json.dumps({"$schema": SCHEMA, **chart, "config": look.config(), "padding": 0})
+
+    def described(self, look: Look) -> str:
+        """`to_dict` as JSON; polars writes the rows in a tenth of the time."""
+        panels = self.panels
+        text = json.dumps(self._described(panels, look))
+        rows = ",".join(f'"rows{index}":{panel.rows.write_json()}' for index, panel in enumerate(panels))
+        return f'{text[:-1]},"datasets":{{{rows}}}}}'
+
+    def svg(self) -> str:
         """A static picture."""
         import vl_convert
 
-        return vl_convert.vegalite_to_svg(self.to_dict(look or Look(self.chosen, live=False)))
+        return vl_convert.vegalite_to_svg(self.described(Look(self.chosen, live=False)))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write an SVG, PDF or PNG file, or an interactive HTML page that needs nothing else; its ending decides."""

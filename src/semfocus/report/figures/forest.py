@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.report.figures.axis import round_ticks
 from semfocus.report.figures.figure import Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.words import shortened
 
 #: a row with a seed is a single pair of runs; `bound` is "at least" or "at most" where no more is known
@@ -17,6 +17,8 @@ COLUMNS: Mapping[str, type] = {
     **{"low": float, "high": float, "bound": str, "words": str, "open_low": bool, "open_high": bool},
 }
 _ROW = 22
+#: with more rows than this a page without scripts leaves the words to its tables: each text costs a millisecond to draw
+_MOST_STATIC = 24
 _SHAPES = {"": "square", "at least": "triangle-right", "at most": "triangle-left"}
 
 
@@ -44,7 +46,7 @@ def forest_panel(
     low, high = axis_range(frame, least)
     rows, num = _placed(frame, low, high)
 
-    def draw(data: Any, look: Look, index: int) -> Any:
+    def draw(data: Spec, look: Look, index: int) -> Spec:
         return _drawn(data, look, num, (low, high), sides, unit, what, rows)
 
     return Panel("", rows, draw, height=_ROW * num, width=420, wide=True)
@@ -100,7 +102,7 @@ def _interval(row: Mapping[str, Any], low: float, high: float) -> dict[str, Any]
 
 
 def _drawn(
-    data: Any,
+    data: Spec,
     look: Look,
     num: int,
     domain: tuple[float, float],
@@ -108,75 +110,97 @@ def _drawn(
     unit: str,
     what: str,
     rows: pl.DataFrame,
-) -> Any:
+) -> Spec:
     arms = rows["arm"].unique(maintain_order=True).to_list()
-    scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    ticks = alt.Axis(
-        values=round_ticks(*domain, most=9),
-        labelExpr=f"format(datum.value, '~g') + '{unit}'",
-        grid=True,
-        orient="bottom",
-        title=None,
-    )
-    x = alt.X("ratio:Q", scale=scale, axis=ticks)
-    y = alt.Y("place:O", scale=alt.Scale(domain=list(range(num))), axis=None)
-    base = alt.Chart(data).encode(y=y, color=look.colours(arms, None))
     text, soft, paper = look.paint("text"), look.paint("soft"), look.paint("paper")
-    said = [
-        alt.Tooltip("arm:N", title="attention"),
-        alt.Tooltip("label:N", title="on"),
-        alt.Tooltip("words:N", title=what),
-    ]
-    seed = [
-        alt.Tooltip("arm:N", title="attention"),
-        alt.Tooltip("seed:N"),
-        alt.Tooltip("words:N", title=what),
-    ]
-    fade = look.picked(1, 0.12)
-    row = base.transform_filter("datum.kind === 'row'")
-    one = alt.Chart(alt.Data(values=[{"one": 1, "left": f"{sides[0]} ←", "right": f"→ {sides[1]}"}])).encode(
-        alt.X("one:Q", scale=scale, axis=ticks)
-    )
-    above: dict[str, Any] = {"baseline": "bottom", "fontSize": 11, "color": soft}
-    label: dict[str, Any] = {"align": "left", "baseline": "middle"}
-    layers = [
-        one.mark_rule(color=text, strokeWidth=1.2),
-        one.mark_text(align="right", dx=-8, dy=-5, **above).encode(text="left:N", y=alt.value(0)),
-        one.mark_text(align="left", dx=8, dy=-5, **above).encode(text="right:N", y=alt.value(0)),
-        base.transform_filter("datum.kind === 'group'")
-        .mark_text(**label, fontWeight=700, fontSize=13, color=text)
-        .encode(x=alt.value(-200), text="label:N", color=alt.value(text)),
-        base.transform_filter("datum.kind === 'arm'")
-        .mark_text(**label, fontWeight=600, fontSize=12.5)
-        .encode(x=alt.value(-200), text="label:N", opacity=fade),
-        row.mark_text(**label, fontSize=12, dx=12).encode(
-            x=alt.value(-200), text="label:N", color=alt.value(text), opacity=fade
+    across = {
+        "scale": {"type": "log", "domain": list(domain), "nice": False},
+        "axis": {
+            **{"values": round_ticks(*domain, most=9), "labelExpr": f"format(datum.value, '~g') + '{unit}'"},
+            **{"grid": True, "orient": "bottom", "title": None},
+        },
+    }
+    at = {name: column(f"{name}:Q", **across) for name in ("ratio", "low", "high", "one")}
+    base = {
+        "y": column("place:O", scale={"domain": list(range(num))}, axis=None),
+        "color": look.colours(arms, None),
+    }
+    fading = {**base, "opacity": look.picked(1, 0.12)}
+    written = {**fading, "color": {"value": text}}
+    left = {"x": {"value": -200}, "text": column("label:N")}
+    said = tooltip(("arm:N", "attention"), ("label:N", "on"), ("words:N", what))
+    seed = {**base, "x": at["ratio"], "tooltip": tooltip(("arm:N", "attention"), "seed:N", ("words:N", what))}
+    shape = column("shape:N", scale=None, legend=None)
+    one = one_row(one=1, left=f"{sides[0]} ←", right=f"→ {sides[1]}")
+    above: Spec = {"data": one, "dy": -5, "baseline": "bottom", "fontSize": 11, "color": soft}
+    label: Spec = {"align": "left", "baseline": "middle"}
+    arrow: Spec = {"filled": True, "size": 55}
+    row, single = "datum.kind === 'row'", "datum.kind === 'seed'"
+    marks = [
+        mark("rule", {"x": at["one"]}, data=one, color=text, strokeWidth=1.2),
+        mark("text", _beside_one(at, "left"), align="right", dx=-8, **above),
+        mark("text", _beside_one(at, "right"), align="left", dx=8, **above),
+        mark(
+            "text",
+            {**base, **left, "color": {"value": text}},
+            where="datum.kind === 'group'",
+            fontWeight=700,
+            fontSize=13,
+            **label,
         ),
-        row.mark_text(**label, fontSize=12).encode(
-            x=alt.value("width"), xOffset=alt.value(14), text="words:N", color=alt.value(text), opacity=fade
+        mark(
+            "text", {**fading, **left}, where="datum.kind === 'arm'", fontWeight=600, fontSize=12.5, **label
         ),
-        row.transform_filter("datum.low !== null")
-        .mark_rule(strokeWidth=2.2)
-        .encode(x=alt.X("low:Q", scale=scale, axis=ticks), x2="high:Q", opacity=fade),
-        row.transform_filter("datum.right")
-        .mark_point(shape="triangle-right", filled=True, size=55)
-        .encode(x=alt.X("high:Q", scale=scale, axis=ticks), opacity=fade),
-        row.transform_filter("datum.left")
-        .mark_point(shape="triangle-left", filled=True, size=55)
-        .encode(x=alt.X("low:Q", scale=scale, axis=ticks), opacity=fade),
-        base.transform_filter("datum.kind === 'seed' && datum.bound === null")
-        .mark_point(filled=True, size=22, yOffset=6)
-        .encode(x, opacity=look.picked(0.55, 0.05), tooltip=seed),
-        base.transform_filter("datum.kind === 'seed' && datum.bound !== null")
-        .mark_point(size=20, strokeWidth=1, yOffset=6, fill=paper)
-        .encode(x, opacity=look.picked(0.9, 0.05), tooltip=seed),
-        row.mark_point(filled=True, size=85, opacity=1).encode(
-            x, shape=alt.Shape("shape:N", scale=None, legend=None), opacity=fade, tooltip=said
+        mark("text", {**written, **left}, where=row, fontSize=12, dx=12, **label),
+        mark(
+            "rule",
+            {**fading, "x": at["low"], "x2": {"field": "high"}},
+            where=f"{row} && datum.low !== null",
+            strokeWidth=2.2,
+        ),
+        mark(
+            "point",
+            {**fading, "x": at["high"]},
+            where=f"{row} && datum.right",
+            shape="triangle-right",
+            **arrow,
+        ),
+        mark(
+            "point", {**fading, "x": at["low"]}, where=f"{row} && datum.left", shape="triangle-left", **arrow
+        ),
+        mark(
+            "point",
+            {**seed, "opacity": look.picked(0.55, 0.05)},
+            where=f"{single} && datum.bound === null",
+            filled=True,
+            size=22,
+            yOffset=6,
+        ),
+        mark(
+            "point",
+            {**seed, "opacity": look.picked(0.9, 0.05)},
+            where=f"{single} && datum.bound !== null",
+            size=20,
+            strokeWidth=1,
+            yOffset=6,
+            fill=paper,
+        ),
+        mark(
+            "point",
+            {**fading, "x": at["ratio"], "shape": shape, "tooltip": said},
+            where=row,
+            filled=True,
+            size=85,
         ),
     ]
-    if look.live:
-        layers[0] = layers[0].add_params(look.pick)
-    return alt.layer(*layers)
+    if look.live or not look.on_page or num <= _MOST_STATIC:
+        beside = {"x": {"value": "width"}, "xOffset": {"value": 14}, "text": column("words:N")}
+        marks.append(mark("text", {**written, **beside}, where=row, fontSize=12, **label))
+    return layers(data, *marks, params=[look.pick] if look.live else [])
+
+
+def _beside_one(at: Mapping[str, Spec], name: str) -> Spec:
+    return {"x": at["one"], "y": {"value": 0}, "text": column(f"{name}:N")}
 
 
 def bounded_seed(low: float, high: float) -> tuple[float | None, str | None]:

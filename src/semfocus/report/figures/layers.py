@@ -1,19 +1,29 @@
 """One quantity layer by layer: for every run, and every pattern on its scores, its mean and spread."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.report.figures.axis import value_axis
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, tooltip
 from semfocus.report.palette import Ink
 from semfocus.report.probed import Row, slot_text, slots_of
 
 _COLUMNS: Mapping[str, type] = {
     **{"arm": str, "place": str, "heads": bool, "mean": float, "null": float, "hollow": bool, "words": str},
     **{f"q{percent}": float for percent in (5, 25, 50, 75, 95)},
+}
+
+#: what a pointer shows of each number
+_SAID = {
+    "mean": "mean",
+    "null": "of noise or by chance",
+    "q50": "median",
+    "q25": "lower quartile",
+    "q75": "upper quartile",
+    "q5": "5 %",
+    "q95": "95 %",
 }
 
 
@@ -68,58 +78,34 @@ def _panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
     places = frame["place"].unique(maintain_order=True).to_list()
     axis = value_axis([*frame["mean"], *frame["q5"], *frame["q95"], *frame["null"].drop_nulls()])
 
-    def draw(data: Any, look: Look, index: int) -> Any:
+    def draw(data: Spec, look: Look, index: int) -> Spec:
         title = "layer.head" if frame["heads"].any() else "layer"
-        x = alt.X("place:N", sort=places, title=title, axis=alt.Axis(labelAngle=0, labelOverlap=True))
-        base = alt.Chart(data).encode(x, alt.XOffset("arm:N", sort=arms), color=look.colours(arms, "square"))
+        x = column("place:N", sort=places, title=title, axis={"labelAngle": 0, "labelOverlap": True})
+        offset = column("arm:N", sort=arms)
         fade, paper = look.picked(1, 0.1), look.paint("paper")
-        said = [
-            *(alt.Tooltip("arm:N", title="model"), alt.Tooltip("place:N", title=title)),
-            *(
-                alt.Tooltip(f"{name}:Q", title=words, format=".3~g")
-                for name, words in (
-                    ("mean", "mean"),
-                    ("null", "of noise or by chance"),
-                    ("q50", "median"),
-                    ("q25", "lower quartile"),
-                    ("q75", "upper quartile"),
-                    ("q5", "5 %"),
-                    ("q95", "95 %"),
-                )
-            ),
-            alt.Tooltip("words:N", title="left out"),
+        numbers = [(f"{name}:Q", words, ".3~g") for name, words in _SAID.items()]
+        said = tooltip(("arm:N", "model"), ("place:N", title), *numbers, ("words:N", "left out"))
+        base = {"x": x, "xOffset": offset, "color": look.colours(arms, "square"), "opacity": fade}
+        y = {name: {"y": axis.y(look, index, name)} for name in ("mean", "null", "q5", "q25")}
+        middle = {**base, **y["q25"], "y2": {"field": "q75"}, "tooltip": said}
+        outlined = {**middle, "stroke": look.strokes(arms), "color": {"value": paper}}
+        means = {
+            **base,
+            **y["mean"],
+            "tooltip": said,
+            "stroke": {"value": paper},
+            "strokeWidth": {"value": 1},
+        }
+        nulls = {**base, **y["null"], "tooltip": said, "color": {"value": look.paint("text")}}
+        spread = "datum.q5 !== datum.q95"
+        marks = [
+            mark("rule", {**base, **y["q5"], "y2": {"field": "q95"}}, where=spread),
+            mark("bar", middle, where=f"{spread} && !datum.hollow", size=6),
+            mark("bar", outlined, where=f"{spread} && datum.hollow", size=6, strokeWidth=1.2),
+            mark("point", means, filled=True, size=34),
+            mark("tick", nulls, where="datum.null !== null", thickness=1.6, size=11),
         ]
-        y = {name: axis.y(look, index, name) for name in ("mean", "null", "q5", "q25")}
-        spread = base.transform_filter("datum.q5 !== datum.q95")
-        layers = [
-            spread.mark_rule().encode(y["q5"], y2="q95:Q", opacity=fade),
-            spread.transform_filter("!datum.hollow")
-            .mark_bar(size=6)
-            .encode(y["q25"], y2="q75:Q", opacity=fade, tooltip=said),
-            spread.transform_filter("datum.hollow")
-            .mark_bar(size=6, strokeWidth=1.2)
-            .encode(
-                y["q25"],
-                y2="q75:Q",
-                opacity=fade,
-                stroke=look.strokes(arms),
-                color=alt.ColorValue(paper),
-                tooltip=said,
-            ),
-            base.mark_point(filled=True, size=34).encode(
-                y["mean"],
-                opacity=fade,
-                tooltip=said,
-                stroke=alt.StrokeValue(paper),
-                strokeWidth=alt.StrokeWidthValue(1),
-            ),
-            base.transform_filter("datum.null !== null")
-            .mark_tick(thickness=1.6, size=11, color=look.paint("text"))
-            .encode(y["null"], opacity=fade, tooltip=said, color=alt.ColorValue(look.paint("text"))),
-        ]
-        if look.live:
-            layers[0] = layers[0].add_params(look.pick)
-        return alt.layer(*layers)
+        return layers(data, *marks, params=[look.pick] if look.live else [])
 
     kind = ("layers", *arms, *places, axis.kind)
     return [Panel("", frame.drop("heads"), draw, values=axis.values, kind=kind)]

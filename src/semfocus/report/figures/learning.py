@@ -3,15 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
 import polars as pl
 
 from semfocus.analysis.overview import comparison_names
 from semfocus.report.figures.axis import Axis, logarithmic, shares
 from semfocus.report.figures.figure import Figure, Look, Panel
 from semfocus.report.figures.lines import Line, line_frame, line_overview, line_panel, panels_of
+from semfocus.report.figures.vega_lite import Spec
 from semfocus.report.palette import Ink
 from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
 from semfocus.words import percent
@@ -94,10 +94,10 @@ def from_round_share(values: Sequence[float]) -> Axis:
     return shares(min(0.9, math.floor(10 * min(values)) / 10))
 
 
-def _overview(frame: pl.DataFrame, look: Look) -> Any:
+def _overview(frame: pl.DataFrame, look: Look) -> Spec:
     values = frame["value"].drop_nulls().to_list()
     axis = logarithmic(values, room=1.03) if frame["log"].any() else from_round_share(values)
-    return line_overview(frame, look, axis.channel(alt.Y, "value"))
+    return line_overview(frame, look, axis.channel("value"))
 
 
 CURVES = Figure("curves", "Learning curves", curve_frame, _panels, overview=_overview)

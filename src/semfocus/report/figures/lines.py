@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.report.figures.axis import PLAIN, Axis
 from semfocus.report.figures.figure import Look, Panel
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.report.sampling import Sampled, Values
 from semfocus.words import visible
 
@@ -18,9 +18,10 @@ _HOVER_POINTS = 1400
 #: with more points than this on a line, dots would be a line
 _MOST_LOOKS = 40
 #: of a line in a picture that nobody can zoom
-_STATIC_POINTS, _STATIC_SEED_POINTS = 26, 9
+_STATIC_POINTS = 26
 
-Mark = tuple[float, str]
+#: a place, and what it means
+Meant = tuple[float, str]
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ def line_panel(
     *,
     x: str = "epoch",
     member: str = "seed",
-    level: Mark | None = None,
-    upright: Mark | None = None,
+    level: Meant | None = None,
+    upright: Meant | None = None,
     dots: bool = False,
 ) -> Panel | None:
     """None without a value. `level` and `upright` are lines that mean something, `dots` mark where it was measured."""
@@ -90,89 +91,75 @@ def line_panel(
         [*values, *([level[0]] if level else []), *(rows["null"].drop_nulls() if "null" in extra else [])]
     )
     dotted = dots and rows["x"].n_unique() <= _MOST_LOOKS
-    marks = {"level": level, "upright": upright}
+    meant = {name: each for name, each in (("level", level), ("upright", upright)) if each}
     own = {"last": max(1.0, float(rows["x"].max())), **axis.values}  # type: ignore[arg-type]
-    for name, mark in marks.items():
-        own |= {name: mark[0], f"{name}_words": mark[1]} if mark else {}
+    for name, (place, words) in meant.items():
+        own |= {name: place, f"{name}_words": words}
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        last = alt.Scale(domain=[0, look.value(index, "last")], nice=False)
-        across = alt.X("x:Q", title=x, scale=last, axis=alt.Axis(tickCount=5, labelExpr=PLAIN, tickMinStep=1))
-        base = alt.Chart(data).encode(x=across, color=look.colours(arms))
-        upwards = axis.y(look, index)
-        layers = _lines(base, look, upwards, axis.y(look, index, "low"), arms)
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        last = {"domain": [0, look.value(index, "last")], "nice": False}
+        ticks = {"tickCount": 5, "labelExpr": PLAIN, "tickMinStep": 1}
+        base = {"x": column("x:Q", title=x, scale=last, axis=ticks), "color": look.colours(arms)}
+        upwards = {**base, "y": axis.y(look, index)}
+        marks = _lines(upwards, look, {**base, "y": axis.y(look, index, "low")}, arms)
         if "null" in extra:
-            noise = base.transform_filter("datum.null !== null").mark_line(
-                strokeWidth=1.3, strokeDash=[1, 3], clip=True
-            )
-            layers.append(noise.encode(axis.y(look, index, "null"), opacity=look.picked(0.8, 0.08)))
+            noise = {**base, "y": axis.y(look, index, "null"), "opacity": look.picked(0.8, 0.08)}
+            dotted_line: Spec = {"strokeWidth": 1.3, "strokeDash": [1, 3], "clip": True}
+            marks.append(mark("line", noise, where="datum.null !== null", **dotted_line))
         if "moment" in extra:
-            moments = base.transform_filter("datum.moment !== null").mark_rule(strokeDash=[5, 3])
-            layers.append(moments.encode(x=alt.X("moment:Q", title=x), opacity=look.picked(0.8, 0.1)))
+            moments = {**base, "x": column("moment:Q", title=x), "opacity": look.picked(0.8, 0.1)}
+            marks.append(mark("rule", moments, where="datum.moment !== null", strokeDash=[5, 3]))
         if dotted:
-            looks = base.transform_filter("datum.member === null").mark_circle(size=22, clip=True)
-            layers.append(looks.encode(upwards, opacity=look.picked(1, 0.1)))
-        for name, mark in marks.items():
-            layers += _marked(look, index, name, axis) if mark else []
-        if look.live:
-            layers.append(_pointer(base, look, index, upwards, x, member, axis.form))
-            layers[0] = layers[0].add_params(look.pick, look.zoom(index))
-        return alt.layer(*layers)
+            looks = {**upwards, "opacity": look.picked(1, 0.1)}
+            marks.append(mark("circle", looks, where="datum.member === null", size=22, clip=True))
+        for name in meant:
+            marks += _meant(look, index, name, axis)
+        if not look.live:
+            return layers(data, *marks)
+        marks.append(_pointer(upwards, look, index, x, member, axis.form))
+        marks[0]["params"] = [look.zoom(index)]
+        return layers(data, *marks, params=[look.pick])
 
     kept = ["arm", "member", "x", "value", "low", "high", *extra]
-    kind = (
-        "line",
-        *arms,
-        axis.kind,
-        *extra,
-        x,
-        member,
-        dotted,
-        *(name for name, mark in marks.items() if mark),
-    )
+    kind = ("line", *arms, axis.kind, *extra, x, member, dotted, *meant)
     return Panel(title, _hoverable(rows.select(kept)), draw, values=own, kind=kind)
 
 
-def _lines(base: Any, look: Look, y: alt.Y, band: alt.Y, arms: Sequence[str]) -> list[Any]:
+def _lines(lines: Spec, look: Look, band: Spec, arms: Sequence[str]) -> list[Spec]:
     """Quartiles as a band, seeds thin, medians thick."""
-    medians = base.transform_filter("datum.member === null")
+    seeds, medians = "datum.member !== null", "datum.member === null"
+    quartiles = {**band, "y2": {"field": "high"}, "opacity": look.picked(0.12, 0.02)}
+    each = {**lines, "detail": column("member:N"), "opacity": look.picked(0.4, 0.05)}
+    middle = {**lines, "strokeDash": look.dashes(arms), "opacity": look.picked(1, 0.12)}
     return [
-        medians.mark_area(clip=True).encode(band, y2="high:Q", opacity=look.picked(0.12, 0.02)),
-        base.transform_filter("datum.member !== null")
-        .mark_line(strokeWidth=0.8, clip=True)
-        .encode(y, detail="member:N", opacity=look.picked(0.4, 0.05)),
-        medians.mark_line(strokeWidth=2, clip=True).encode(
-            y, strokeDash=look.dashes(arms), opacity=look.picked(1, 0.12)
-        ),
+        mark("area", quartiles, where=medians, clip=True),
+        mark("line", each, where=seeds, strokeWidth=0.8, clip=True),
+        mark("line", middle, where=medians, strokeWidth=2, clip=True),
     ]
 
 
-def _pointer(base: Any, look: Look, index: int, y: alt.Y, x: str, member: str, form: str) -> Any:
+def _pointer(lines: Spec, look: Look, index: int, x: str, member: str, form: str) -> Spec:
     """What a pointer finds: the nearest point of any seed, with all that is known of it."""
+    said = tooltip(("arm:N", "attention"), ("member:N", member), ("x:Q", x, "~g"), ("value:Q", "value", form))
+    shown = {**lines, "opacity": look.found(index), "tooltip": said}
     hover = look.hover(index, ["arm", "member", "x"])
-    said = [
-        alt.Tooltip("arm:N", title="attention"),
-        alt.Tooltip("member:N", title=member),
-        alt.Tooltip("x:Q", title=x, format="~g"),
-        alt.Tooltip("value:Q", title="value", format=form),
-    ]
-    points = base.transform_filter("datum.found").mark_point(size=42, filled=True, clip=True)
-    return points.encode(y, opacity=look.found(hover), tooltip=said).add_params(hover)
+    return mark("point", shown, where="datum.found", params=[hover], size=42, filled=True, clip=True)
 
 
-def _marked(look: Look, index: int, name: str, axis: Axis) -> list[Any]:
+def _meant(look: Look, index: int, name: str, axis: Axis) -> list[Spec]:
     """A line that means something, with its words: across at a value, or upright at a place."""
-    soft, at, words = look.paint("soft"), look.value(index, name), look.value(index, f"{name}_words")
-    base = alt.Chart(alt.Data(values=[{}]))
-    rule = base.mark_rule(strokeDash=[2, 3], color=soft)
-    text = base.mark_text(align="right", fontSize=10, color=soft, text=words, dx=-3, dy=8)
+    soft, words = look.paint("soft"), look.value(index, f"{name}_words")
+    place = {"datum": look.value(index, name), "type": "quantitative"}
+    where: Spec
     if name == "level":
-        place = alt.YDatum(at, type="quantitative", **axis.parts(look, index))
-        return [rule.encode(place), text.encode(place, x=alt.XValue("width"))]
-    text = base.mark_text(align="left", fontSize=10, color=soft, text=words, dx=4, dy=-6)
+        along = {"y": {**place, **axis.parts(look, index)}}
+        beside, where = {**along, "x": {"value": "width"}}, {"align": "right", "dx": -3, "dy": 8}
+    else:
+        along = {"x": place}
+        beside, where = {**along, "y": {"value": "height"}}, {"align": "left", "dx": 4, "dy": -6}
     return [
-        rule.encode(alt.XDatum(at, type="quantitative")),
-        text.encode(alt.XDatum(at, type="quantitative"), y=alt.YValue("height")),
+        mark("rule", along, data=one_row(), strokeDash=[2, 3], color=soft),
+        mark("text", beside, data=one_row(), fontSize=10, color=soft, text=words, **where),
     ]
 
 
@@ -191,46 +178,29 @@ def _some(rows: pl.DataFrame, every: int) -> list[float]:
     return sorted({*grid[:: max(1, every)], grid[-1]})
 
 
-def thinned(rows: pl.DataFrame) -> pl.DataFrame:
-    """Fewer points, of seeds fewest: for a picture that nobody can zoom."""
-    num = rows["x"].n_unique()
-    medians = pl.col("member").is_null() & pl.col("x").is_in(_some(rows, math.ceil(num / _STATIC_POINTS)))
-    seeds = pl.col("member").is_not_null() & pl.col("x").is_in(
-        _some(rows, math.ceil(num / _STATIC_SEED_POINTS))
-    )
-    return rows.filter(pl.col("value").is_not_null() & (medians | seeds))
-
-
-def line_overview(frame: pl.DataFrame, look: Look, y: alt.Y, x: str = "epoch") -> Any:
-    """All panels of a frame on common axes, a row for each task."""
+def line_overview(frame: pl.DataFrame, look: Look, y: Spec, x: str = "epoch") -> Spec:
+    """The medians of all panels of a frame on common axes, a row for each task: a picture that nobody can zoom."""
     arms = frame["arm"].unique(maintain_order=True).to_list()
-    several = frame["task"].n_unique() > 1
-    rows = thinned(frame).select("task", "panel", "arm", "member", "x", "value")
-    across = alt.X("x:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=4, labelExpr=PLAIN))
-    base = alt.Chart().encode(x=across, y=y, color=look.colours(arms))
-    layers = [
-        base.transform_filter("datum.member !== null")
-        .mark_line(strokeWidth=0.7, opacity=0.4)
-        .encode(detail="member:N"),
-        base.transform_filter("datum.member === null")
-        .mark_line(strokeWidth=1.8)
-        .encode(strokeDash=look.dashes(arms)),
-    ]
-    layered = alt.layer(*layers, data=alt.InlineData(values=rows.to_dicts()))
-    layered.width, layered.height = 330, 130
-    header = alt.Header(title=None, labelColor=look.paint("text"), labelFontSize=12, labelFontWeight="bold")
-    names: dict[str, Any] = {"column": alt.Column("panel:N", sort=_order(frame, "panel"), header=header)}
-    if several:
-        top: dict[str, Any] = {
-            "labelAngle": 0,
-            "labelAlign": "left",
-            "labelOrient": "top",
-            "labelColor": look.paint("text"),
-        }
-        names["row"] = alt.Row(
-            "task:N", sort=_order(frame, "task"), header=alt.Header(title=None, labelFontSize=12, **top)
-        )
-    return layered.facet(**names, spacing=14)
+    places = _some(frame, math.ceil(frame["x"].n_unique() / _STATIC_POINTS))
+    kept = pl.col("member").is_null() & pl.col("value").is_not_null() & pl.col("x").is_in(places)
+    medians = frame.filter(kept).group_by("task", "panel", "arm", maintain_order=True).agg("x", "value")
+    across = column("x:Q", title=x, scale={"nice": False}, axis={"tickCount": 4, "labelExpr": PLAIN})
+    lines = {"x": across, "y": y, "color": look.colours(arms), "strokeDash": look.dashes(arms)}
+    header = {"title": None, "labelColor": look.paint("text"), "labelFontSize": 12}
+    bold = {**header, "labelFontWeight": "bold"}
+    facet = {"column": column("panel:N", sort=_order(frame, "panel"), header=bold)}
+    if frame["task"].n_unique() > 1:
+        top = {**header, "labelAngle": 0, "labelAlign": "left", "labelOrient": "top"}
+        facet["row"] = column("task:N", sort=_order(frame, "task"), header=top)
+    return {
+        "data": {"values": medians.to_dicts()},
+        "transform": [
+            {"flatten": ["x", "value"]}
+        ],  # a row for each curve is read far quicker than one for each point
+        "facet": facet,
+        "spec": {**mark("line", lines, strokeWidth=1.8), "width": 330, "height": 130},
+        "spacing": 14,
+    }
 
 
 def _order(frame: pl.DataFrame, column: str) -> list[str]:

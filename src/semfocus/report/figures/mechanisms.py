@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
-from semfocus.report.figures.axis import Axis, logarithmic, round_ticks, value_axis, zoomed
+from semfocus.report.figures.axis import PLAIN, Axis, logarithmic, round_ticks, value_axis, zoomed
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
 from semfocus.report.figures.learning import from_round_share
 from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.report.palette import Ink
 from semfocus.words import count_of
 
@@ -60,44 +60,39 @@ def _condition_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pane
     tasks, sources = (frame[name].unique(maintain_order=True).to_list() for name in ("task", "source"))
     low, high = min([0.5, *frame["shown"]]) / 1.2, max([2.0, *frame["shown"]]) * 1.2
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        ticks = alt.Axis(
-            values=round_ticks(low, high, 9),
-            labelExpr="format(datum.value, '~g')",
-            grid=True,
-            title="left-hand side of the published condition in W (left of 1: top-k's bound is the smaller)",
-        )
-        x = alt.X("shown:Q", scale=scale, axis=ticks)
-        y = alt.Y("task:N", sort=tasks, axis=alt.Axis(**_LABEL))
-        offset = alt.YOffset("source:N", sort=sources, scale=alt.Scale(paddingOuter=0.3))
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        ticks = {
+            **{"values": round_ticks(low, high, 9), "labelExpr": PLAIN, "grid": True},
+            "title": "left-hand side of the published condition in W (left of 1: top-k's bound is the smaller)",
+        }
+        across = {"scale": {"type": "log", "domain": [low, high], "nice": False}, "axis": ticks}
         paints = [look.paint("good"), "#7a6ad8", look.paint("bad")][: len(sources)]
-        legend = alt.Legend(title=None, orient="top", labelLimit=260)
-        colour = alt.Color(
-            "source:N", sort=sources, scale=alt.Scale(domain=sources, range=paints), legend=legend
+        legend = {"title": None, "orient": "top", "labelLimit": 260}
+        base = {
+            "x": column("shown:Q", **across),
+            "y": column("task:N", sort=tasks, axis=_LABEL),
+            "yOffset": column("source:N", sort=sources, scale={"paddingOuter": 0.3}),
+            "color": column(
+                "source:N", sort=sources, scale={"domain": sources, "range": paints}, legend=legend
+            ),
+        }
+        said = tooltip("task:N", "source:N", ("quantile:Q", "quantile, %"), ("value:Q", "value", ".3~g"))
+        marks = {**base, "tooltip": said}
+        size = column(
+            "quantile:O", scale={"range": [16, 90]}, legend={"title": "quantile, %", "orient": "top"}
         )
-        base = alt.Chart(data).encode(y, offset, colour)
-        said = [
-            "task:N",
-            "source:N",
-            alt.Tooltip("quantile:Q", title="quantile, %"),
-            alt.Tooltip("value:Q", format=".3~g"),
-        ]
-        size = alt.Size(
-            "quantile:O",
-            scale=alt.Scale(range=[16, 90]),
-            legend=alt.Legend(title="quantile, %", orient="top"),
-        )
-        one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(color=look.paint("text"), strokeWidth=1.2)
-        return alt.layer(
-            one.encode(alt.X("one:Q", scale=scale, axis=ticks)),
-            base.mark_line(strokeWidth=1.4, opacity=0.7).encode(x, detail=["source:N", "task:N"]),
-            base.transform_filter("!datum.beyond")
-            .mark_circle(opacity=0.85)
-            .encode(x, size=size, tooltip=said),
-            base.transform_filter("datum.beyond")
-            .mark_point(shape="triangle-right", filled=True, size=60, opacity=1)
-            .encode(x, tooltip=said),
+        beyond: Spec = {"where": "datum.beyond", "shape": "triangle-right", "filled": True, "size": 60}
+        return layers(
+            data,
+            _rule(look, one=1, x=column("one:Q", **across)),
+            mark(
+                "line",
+                {**base, "detail": [column("source:N"), column("task:N")]},
+                strokeWidth=1.4,
+                opacity=0.7,
+            ),
+            mark("circle", {**marks, "size": size}, where="!datum.beyond", opacity=0.85),
+            mark("point", marks, opacity=1, **beyond),
         )
 
     return [Panel("", frame, draw, height=16 * len(tasks) * len(sources) + 10, width=640, wide=True)]
@@ -120,29 +115,26 @@ def correlation_frame(found: Iterable["Yardstick"]) -> pl.DataFrame:
 def _correlation_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
     words = frame["words"].unique(maintain_order=True).to_list()
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        scale = alt.Scale(domain=[-1, 1])
-        ticks = alt.Axis(
-            values=[-1, -0.5, 0, 0.5, 1],
-            grid=True,
-            title="← more of it · rank correlation · less of it learns first →",
-        )
-        y = alt.Y("words:N", sort=words, axis=alt.Axis(**{**_LABEL, "labelLimit": 210}))
-        legend = alt.Legend(title=None, orient="top")
-        colour = alt.Color(
-            "arms:N", scale=alt.Scale(range=[look.paint("good"), look.paint("bad")]), legend=legend
-        )
-        base = alt.Chart(data).encode(y, alt.YOffset("arms:N", scale=alt.Scale(paddingOuter=0.6)), colour)
-        said = ["words:N", "arms:N", alt.Tooltip("value:Q", format="+.2f"), "pairs:N"]
-        zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=look.paint("text"), strokeWidth=1.2)
-        return alt.layer(
-            zero.encode(alt.X("zero:Q", scale=scale, axis=ticks)),
-            base.transform_filter("datum.low !== null")
-            .mark_rule(strokeWidth=1.5)
-            .encode(alt.X("low:Q", scale=scale, axis=ticks), x2="high:Q"),
-            base.mark_circle(size=64, opacity=1).encode(
-                alt.X("value:Q", scale=scale, axis=ticks), tooltip=said
-            ),
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        ticks = {
+            **{"values": [-1, -0.5, 0, 0.5, 1], "grid": True},
+            "title": "← more of it · rank correlation · less of it learns first →",
+        }
+        across = {"scale": {"domain": [-1, 1]}, "axis": ticks}
+        paints = {"range": [look.paint("good"), look.paint("bad")]}
+        base = {
+            "y": column("words:N", sort=words, axis={**_LABEL, "labelLimit": 210}),
+            "yOffset": column("arms:N", scale={"paddingOuter": 0.6}),
+            "color": column("arms:N", scale=paints, legend={"title": None, "orient": "top"}),
+        }
+        interval = {**base, "x": column("low:Q", **across), "x2": {"field": "high"}}
+        said = tooltip("words:N", "arms:N", ("value:Q", "value", "+.2f"), "pairs:N")
+        values = {**base, "x": column("value:Q", **across), "tooltip": said}
+        return layers(
+            data,
+            _rule(look, zero=0, x=column("zero:Q", **across)),
+            mark("rule", interval, where="datum.low !== null", strokeWidth=1.5),
+            mark("circle", values, size=64, opacity=1),
         )
 
     return [
@@ -155,6 +147,11 @@ def _correlation_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pa
             wide=True,
         )
     ]
+
+
+def _rule(look: Look, x: Spec, **value: float) -> Spec:
+    """An upright line at the value that tells two sides apart."""
+    return mark("rule", {"x": x}, data=one_row(**value), color=look.paint("text"), strokeWidth=1.2)
 
 
 def kept_keys_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
@@ -191,25 +188,22 @@ def _kept_keys_panel(title: str, own: pl.DataFrame, tasks: Sequence[str]) -> Pan
         ticks=tuple(round_ticks(min(own["k"]), max(own["k"]) + 0.1)),
     )
 
-    def draw(data: Any, look: Look, index: int) -> Any:
+    def draw(data: Spec, look: Look, index: int) -> Spec:
         hues = [HUES[place % len(HUES)] for place in range(len(tasks))]
-        legend = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150)
-        colour = alt.Color("task:N", scale=alt.Scale(domain=list(tasks), range=hues), legend=legend)
-        base = alt.Chart(data).encode(across.channel(alt.X, "k"), upwards.channel(alt.Y, "value"), colour)
-        said = ["task:N", "k:Q", alt.Tooltip("value:Q", format=".3~g"), "bound:N"]
-        lines = base.mark_line(strokeWidth=1.8)
-        layers = [
-            lines,
-            base.transform_filter("datum.bound === null")
-            .mark_circle(size=40, opacity=1)
-            .encode(tooltip=said),
-        ]
-        for bound, shape in (("at least", "triangle-up"), ("at most", "triangle-down")):
-            marks = base.transform_filter(f"datum.bound === '{bound}'").mark_point(
-                shape=shape, size=50, fill=look.paint("paper")
-            )
-            layers.append(marks.encode(tooltip=said))
-        return alt.layer(*layers)
+        legend = {"title": None, "orient": "bottom", "columns": 2, "labelLimit": 150}
+        base = {
+            **{"x": across.channel("k"), "y": upwards.channel("value")},
+            "color": column("task:N", scale={"domain": list(tasks), "range": hues}, legend=legend),
+        }
+        dots = {**base, "tooltip": tooltip("task:N", "k:Q", ("value:Q", "value", ".3~g"), "bound:N")}
+        hollow: Spec = {"size": 50, "fill": look.paint("paper")}
+        return layers(
+            data,
+            mark("line", base, strokeWidth=1.8),
+            mark("circle", dots, where="datum.bound === null", size=40, opacity=1),
+            mark("point", dots, where="datum.bound === 'at least'", shape="triangle-up", **hollow),
+            mark("point", dots, where="datum.bound === 'at most'", shape="triangle-down", **hollow),
+        )
 
     return Panel(title, own.select("task", "k", "value", "bound"), draw)
 
@@ -229,24 +223,19 @@ def _worst_case_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pan
     tasks = frame["task"].unique(maintain_order=True).to_list()
     high = max([1.0, *frame["share"]])
 
-    def draw(data: Any, look: Look, index: int) -> Any:
+    def draw(data: Spec, look: Look, index: int) -> Spec:
         whens = ["untrained", "after training"]
-        colour = alt.Color(
-            "when:N",
-            scale=alt.Scale(domain=whens, range=[look.paint("soft"), look.paint("good")]),
-            legend=alt.Legend(title=None, orient="top"),
-        )
-        x = alt.X(
-            "share:Q",
-            scale=alt.Scale(domain=[0, high]),
-            axis=alt.Axis(
-                format=".0%", grid=True, title="largest dispersion / (2 Γ Ξ²); a dot is one layer of one seed"
-            ),
-        )
-        y = alt.Y("task:N", sort=tasks, axis=alt.Axis(**_LABEL))
-        offset = alt.YOffset("when:N", sort=whens)
-        said = ["task:N", "layer:Q", "seed:N", "when:N", alt.Tooltip("share:Q", format=".0%")]
-        return alt.Chart(data).mark_circle(size=44, opacity=0.75).encode(x, y, offset, colour, tooltip=said)
+        paints = {"domain": whens, "range": [look.paint("soft"), look.paint("good")]}
+        title = "largest dispersion / (2 Γ Ξ²); a dot is one layer of one seed"
+        ticks = {"format": ".0%", "grid": True, "title": title}
+        dots = {
+            "x": column("share:Q", scale={"domain": [0, high]}, axis=ticks),
+            "y": column("task:N", sort=tasks, axis=_LABEL),
+            "yOffset": column("when:N", sort=whens),
+            "color": column("when:N", scale=paints, legend={"title": None, "orient": "top"}),
+            "tooltip": tooltip("task:N", "layer:Q", "seed:N", "when:N", ("share:Q", "share", ".0%")),
+        }
+        return layers(data, mark("circle", dots, size=44, opacity=0.75))
 
     return [
         Panel(

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from semfocus.report.figures.axis import PLAIN
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, tooltip
 from semfocus.report.palette import HUES, Ink
 from semfocus.theory import c2_min_w, c2_min_x
 
@@ -64,14 +64,14 @@ def region_frame(marks: Sequence[Mark], beta: float = 1.0) -> pl.DataFrame:
             for c1, c2 in zip(ratios.tolist(), least[which](dispersion, ratios).tolist(), strict=True):
                 if c2 <= HIGHEST:
                     rows.append({"panel": title, "dispersion": dispersion, "c1": c1, "c2": max(c2, LOWEST)})
-        for mark in marks:
-            holds = getattr(mark, which)
-            state = "reference" if mark.kind == "null" else "holds" if holds else "fails"
-            place = {"c2": min(max(mark.c2, LOWEST), HIGHEST), "panel": title, "holds": state}
+        for each in marks:
+            holds = getattr(each, which)
+            state = "reference" if each.kind == "null" else "holds" if holds else "fails"
+            place = {"c2": min(max(each.c2, LOWEST), HIGHEST), "panel": title, "holds": state}
             kind = {"null": "independent Gaussian scores (k = 5, 75 %)", "yours": "these numbers"}.get(
-                mark.kind, mark.kind
+                each.kind, each.kind
             )
-            rows.append({**asdict(mark), **place, "kind": kind})
+            rows.append({**asdict(each), **place, "kind": kind})
     kinds: dict[str, type] = {
         "panel": str,
         "dispersion": float,
@@ -92,55 +92,78 @@ def _panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
 
 
 def _panel(title: str, own: pl.DataFrame, kinds: Sequence[str]) -> Panel:
-    def draw(data: Any, look: Look, index: int) -> Any:
-        x = alt.X(
-            "c1:Q",
-            title="c1 = dispersion of top-k / dispersion of full",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(grid=True, tickCount=5),
-        )
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        across = {"grid": True, "tickCount": 5}
         powers = [10.0**power for power in range(-12, 2, 2)]
-        scale = alt.Scale(type="log", domain=[LOWEST, HIGHEST], nice=False)
-        y = alt.Y(
-            "c2:Q",
-            title="c2 = separation / dispersion of full",
-            scale=scale,
-            axis=alt.Axis(values=powers, labelExpr=PLAIN),
-        )
+        scale = {"type": "log", "domain": [LOWEST, HIGHEST], "nice": False}
+        place = {
+            "x": column(
+                "c1:Q",
+                title="c1 = dispersion of top-k / dispersion of full",
+                scale={"domain": [0, 1]},
+                axis=across,
+            ),
+            "y": column(
+                "c2:Q",
+                title="c2 = separation / dispersion of full",
+                scale=scale,
+                axis={"values": powers, "labelExpr": PLAIN},
+            ),
+        }
         paints = {
             "these numbers": look.paint("bad"),
             "independent Gaussian scores (k = 5, 75 %)": look.paint("text"),
         }
         hues = [paints.get(kind, _TASK_HUES[place % 4]) for place, kind in enumerate(kinds)]
-        colour = alt.Color(
+        colour = column(
             "kind:N",
-            scale=alt.Scale(domain=list(kinds), range=hues),
-            legend=alt.Legend(title=None, orient="bottom", labelLimit=300),
-        )
-        lines = (
-            alt.Chart(data).transform_filter("datum.dispersion !== null").encode(x, y, detail="dispersion:N")
-        )
-        ends = lines.transform_filter(f"datum.c2 > {LOWEST}").transform_aggregate(
-            c1="min(c1)", c2="min(c2)", groupby=["dispersion"]
-        )
-        marks = (
-            alt.Chart(data).transform_filter("datum.kind !== null").encode(x, y, colour, tooltip=["tip:N"])
+            scale={"domain": list(kinds), "range": hues},
+            legend={"title": None, "orient": "bottom", "labelLimit": 300},
         )
         good = look.paint("good")
-        return alt.layer(
-            lines.mark_area(color=good, opacity=0.085, clip=True).encode(y2=alt.Y2Value(0)),
-            lines.mark_line(color=good, strokeWidth=1.3, opacity=0.75, clip=True),
-            ends.mark_text(color=good, align="left", dx=5, dy=-8, fontWeight=600)
-            .encode(x, y, text=alt.Text("words:N"))
-            .transform_calculate(words="'δ = ' + datum.dispersion"),
-            marks.transform_filter("datum.holds === 'fails'").mark_point(
-                size=70, strokeWidth=1.8, fill=look.paint("paper"), opacity=1
+        lines = {**place, "detail": column("dispersion:N")}
+        line: Spec = {"where": "datum.dispersion !== null", "color": good, "clip": True}
+        ends = mark(
+            "text",
+            {**place, "text": column("words:N")},
+            color=good,
+            align="left",
+            dx=5,
+            dy=-8,
+            fontWeight=600,
+        )
+        least = [{"op": "min", "field": name, "as": name} for name in ("c1", "c2")]
+        ends["transform"] = [
+            {"filter": f"datum.dispersion !== null && datum.c2 > {LOWEST}"},
+            {"aggregate": least, "groupby": ["dispersion"]},
+            {"calculate": "'δ = ' + datum.dispersion", "as": "words"},
+        ]
+        marks = {**place, "color": colour, "tooltip": tooltip("tip:N")}
+        solid: Spec = {"filled": True, "opacity": 1}
+        return layers(
+            data,
+            mark("area", {**lines, "y2": {"value": 0}}, opacity=0.085, **line),
+            mark("line", lines, strokeWidth=1.3, opacity=0.75, **line),
+            ends,
+            mark(
+                "point",
+                marks,
+                where="datum.holds === 'fails'",
+                size=70,
+                strokeWidth=1.8,
+                fill=look.paint("paper"),
+                opacity=1,
             ),
-            marks.transform_filter("datum.holds === 'holds'").mark_point(size=70, filled=True, opacity=1),
-            marks.transform_filter("datum.holds === 'reference'").mark_point(
-                shape="cross", size=90, filled=True, opacity=1
+            mark("point", marks, where="datum.holds === 'holds'", size=70, **solid),
+            mark("point", marks, where="datum.holds === 'reference'", shape="cross", size=90, **solid),
+            mark(
+                "text",
+                {**marks, "text": column("label:N")},
+                where="datum.kind !== null",
+                align="left",
+                dx=8,
+                fontSize=11,
             ),
-            marks.mark_text(align="left", dx=8, fontSize=11).encode(text="label:N"),
         )
 
     judged = own["exact"].drop_nulls()

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.analysis.tables import speedup_text
 from semfocus.report.figures.axis import Axis, logarithmic, value_axis, zoomed
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, layers, mark, one_row, tooltip
 from semfocus.report.palette import Ink
 
 if TYPE_CHECKING:
@@ -123,41 +123,30 @@ def _panel(
     x, y = across(own["x"].to_list()), upwards(own["y"].to_list())
     rows = own.select("arm", "task", "seed", "x", "y", "bound", "words")
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        base = alt.Chart(data).encode(
-            x.channel(alt.X, "x"), y.channel(alt.Y, "y"), color=look.colours(arms, "circle")
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        said = tooltip(
+            *(("arm:N", "attention"), "task:N", "seed:N"),
+            *(("x:Q", x.title or "x", ".3~g"), ("words:N", y.title or "y")),
         )
-        said = [
-            alt.Tooltip("arm:N", title="attention"),
-            alt.Tooltip("task:N"),
-            alt.Tooltip("seed:N"),
-            alt.Tooltip("x:Q", title=x.title or "x", format=".3~g"),
-            alt.Tooltip("words:N", title=y.title or "y"),
-        ]
-        lines = alt.Chart(alt.Data(values=[{"one": 1}]))
-        soft: dict[str, Any] = {"strokeDash": [2, 3], "color": look.paint("soft")}
-        layers = (
-            [
-                lines.mark_rule(**soft).encode(x.channel(alt.X, "one")),
-                lines.mark_rule(**soft).encode(y.channel(alt.Y, "one")),
+        place = {"x": x.channel("x"), "y": y.channel("y")}
+        base = {**place, "color": look.colours(arms, "circle"), "tooltip": said}
+        soft: Spec = {"data": one_row(one=1), "strokeDash": [2, 3], "color": look.paint("soft")}
+        marks = []
+        if one:
+            marks = [
+                mark("rule", {"x": x.channel("one")}, **soft),
+                mark("rule", {"y": y.channel("one")}, **soft),
             ]
-            if one
-            else []
-        )
-        layers.append(
-            base.transform_filter("datum.bound === null")
-            .mark_circle(size=52)
-            .encode(opacity=look.picked(0.8, 0.06), tooltip=said)
-        )
+        known = {**base, "opacity": look.picked(0.8, 0.06)}
+        marks.append(mark("circle", known, where="datum.bound === null", size=52))
+        bounded = {**base, "opacity": look.picked(1, 0.06)}
         for bound, shape in (("at least", "triangle-up"), ("at most", "triangle-down")):
-            open_mark = base.transform_filter(f"datum.bound === '{bound}'").mark_point(
-                shape=shape, size=52, fill=look.paint("paper")
-            )
-            layers.append(open_mark.encode(opacity=look.picked(1, 0.06), tooltip=said))
-        if look.live:
-            layers[0] = layers[0].add_params(look.pick)
-            layers[-1] = layers[-1].add_params(look.zoom(index))
-        return alt.layer(*layers)
+            hollow: Spec = {"shape": shape, "size": 52, "fill": look.paint("paper")}
+            marks.append(mark("point", bounded, where=f"datum.bound === '{bound}'", **hollow))
+        if not look.live:
+            return layers(data, *marks)
+        marks[-1]["params"] = [look.zoom(index)]
+        return layers(data, *marks, params=[look.pick])
 
     return Panel(title, rows, draw)
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from semfocus.report.figures.axis import PLAIN, Axis, logarithmic, value_axis
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.report.palette import Ink
 from semfocus.runs.arms import GROUPS, arm_of, task_title
 from semfocus.words import percent, shortened
@@ -38,6 +38,9 @@ _MAP: Mapping[str, type] = {
     },
     **{"low": float, "high": float, "lowest": float, "highest": float, "log": bool},
 }
+
+#: what a pointer shows of each number; no two titles are equal, or one would hide the other
+_SAID = {"low": "loss from", "high": "to", "x": "x from", "x2": "to ", "y": "y from", "y2": "to  "}
 
 
 def surface_frame(landscapes: Sequence["Landscape"]) -> pl.DataFrame:
@@ -105,63 +108,33 @@ def _surface_panel(title: str, subtitle: str, own: pl.DataFrame) -> Panel:
     radius = float(own["x2"].max())  # type: ignore[arg-type]
     lowest, highest, is_log = own["lowest"][0], own["highest"][0], own["log"][0]
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        scale = alt.Scale(domain=[-radius, radius], nice=False)
-        x = alt.X(
-            "x:Q",
-            scale=scale,
-            title="x, along direction 1",
-            axis=alt.Axis(tickCount=5, labelExpr=PLAIN, grid=False),
-        )
-        y = alt.Y(
-            "y:Q",
-            scale=scale,
-            title="y, along direction 2",
-            axis=alt.Axis(tickCount=5, labelExpr=PLAIN, grid=False),
-        )
-        legend = alt.Legend(
-            title="loss",
-            type="gradient",
-            orient="bottom",
-            direction="horizontal",
-            gradientLength=_SIDE - 40,
-            labelExpr=PLAIN,
-            titleColor=look.paint("soft"),
-            labelColor=look.paint("soft"),
-        )
-        colours = alt.Scale(type="log" if is_log else "linear", domain=[lowest, highest], scheme="viridis")
-        base = alt.Chart(data).encode(x, y, x2="x2:Q", y2="y2:Q")
-        said = [
-            alt.Tooltip(f"{name}:Q", format=".3~g", title=words)
-            for name, words in (
-                ("low", "loss from"),
-                ("high", "to"),
-                ("x", "x from"),
-                ("x2", "to "),
-                ("y", "y from"),
-                ("y2", "to  "),
-            )
-        ]
-        cross = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}])).encode(x, y)
-        cells: dict[str, Any] = {"strokeWidth": 0.4}
-        return alt.layer(
-            base.transform_filter("datum.loss === null").mark_rect(color=look.paint("soft"), opacity=0.45),
-            base.transform_filter("datum.loss !== null")
-            .mark_rect(**cells)
-            .encode(
-                alt.Color("low:Q", scale=colours, legend=legend),
-                stroke=alt.Stroke("low:Q", scale=colours, legend=None),
-                tooltip=said,
-            ),
-            cross.mark_point(
-                shape="cross",
-                size=70,
-                filled=True,
-                color="#ffffff",
-                stroke="#000000",
-                strokeWidth=1,
-                opacity=1,
-            ),
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        scale = {"domain": [-radius, radius], "nice": False}
+        ticks = {"tickCount": 5, "labelExpr": PLAIN, "grid": False}
+        place = {
+            name: column(f"{name}:Q", scale=scale, title=f"{name}, along direction {number}", axis=ticks)
+            for number, name in enumerate("xy", start=1)
+        }
+        soft = look.paint("soft")
+        legend = {
+            **{"title": "loss", "type": "gradient", "orient": "bottom", "direction": "horizontal"},
+            **{"gradientLength": _SIDE - 40, "labelExpr": PLAIN, "titleColor": soft, "labelColor": soft},
+        }
+        kind = "log" if is_log else "linear"
+        colours = {"type": kind, "domain": [lowest, highest], "scheme": "viridis"}
+        cells = {**place, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        losses = {
+            **cells,
+            "color": column("low:Q", scale=colours, legend=legend),
+            "stroke": column("low:Q", scale=colours, legend=None),
+            "tooltip": tooltip(*((f"{name}:Q", words, ".3~g") for name, words in _SAID.items())),
+        }
+        cross: Spec = {"shape": "cross", "size": 70, "filled": True, "color": "#ffffff", "stroke": "#000000"}
+        return layers(
+            data,
+            mark("rect", cells, where="datum.loss === null", color=soft, opacity=0.45),
+            mark("rect", losses, where="datum.loss !== null", strokeWidth=0.4),
+            mark("point", place, data=one_row(x=0, y=0), strokeWidth=1, opacity=1, **cross),
         )
 
     rows = own.select("x", "x2", "y", "y2", "loss", "low", "high")
@@ -237,24 +210,21 @@ def _line_panels(frame: pl.DataFrame, x: str, axis: Axis) -> list[Panel]:
 def _line_panel(title: str, own: pl.DataFrame, x: str, axis: Axis) -> Panel:
     arms = own["arm"].unique(maintain_order=True).to_list()
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        across = alt.X(
-            "x:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=5, labelExpr=PLAIN)
-        )
-        base = alt.Chart(data).encode(
-            across, axis.channel(alt.Y, "value"), color=look.colours(arms), detail="line:N"
-        )
-        lines = base.mark_line(strokeWidth=1.8, clip=True).encode(
-            strokeDash=look.dashes(arms), opacity=look.picked(1, 0.1)
-        )
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        across = column("x:Q", title=x, scale={"nice": False}, axis={"tickCount": 5, "labelExpr": PLAIN})
+        place = {"x": across, "y": axis.channel("value")}
+        base = {**place, "color": look.colours(arms), "detail": column("line:N")}
+        dashed = {**base, "strokeDash": look.dashes(arms), "opacity": look.picked(1, 0.1)}
+        lines = mark("line", dashed, strokeWidth=1.8, clip=True)
         if not look.live:
-            return alt.layer(lines)
-        hover = look.hover(index, ["line", "x"])
-        said = ["line:N", alt.Tooltip("x:Q", title=x, format=".3~g"), alt.Tooltip("value:Q", format=".3~g")]
-        points = base.mark_point(filled=True, size=42, clip=True).encode(
-            opacity=look.found(hover), tooltip=said
+            return layers(data, lines)
+        lines["params"] = [look.zoom(index)]
+        said = tooltip("line:N", ("x:Q", x, ".3~g"), ("value:Q", "value", ".3~g"))
+        found = {**base, "opacity": look.found(index), "tooltip": said}
+        points = mark(
+            "point", found, params=[look.hover(index, ["line", "x"])], filled=True, size=42, clip=True
         )
-        return alt.layer(lines.add_params(look.pick, look.zoom(index)), points.add_params(hover))
+        return layers(data, lines, points, params=[look.pick])
 
     return Panel(title, own.select("arm", "line", "x", "value"), draw)
 

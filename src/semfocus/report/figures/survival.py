@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from semfocus.analysis.overview import comparison_names
 from semfocus.report.figures.axis import PLAIN, shares
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
 from semfocus.report.figures.lines import panels_of
+from semfocus.report.figures.vega_lite import Spec, column, layers, mark, tooltip
 from semfocus.report.palette import Ink
 from semfocus.report.sampling import epoch_grid
 
@@ -77,35 +77,27 @@ def _panel(title: str, own: pl.DataFrame) -> Panel:
     arms = own["arm"].unique(maintain_order=True).to_list()
     rows = own.select("arm", "epoch", "left", "seed")
 
-    def draw(data: Any, look: Look, index: int) -> Any:
-        last = alt.Scale(domain=[0, look.value(index, "last")], nice=False)
-        across = alt.X("epoch:Q", title="epoch", scale=last, axis=alt.Axis(tickCount=5, labelExpr=PLAIN))
-        base = alt.Chart(data).encode(across, shares().channel(alt.Y, "left"), color=look.colours(arms))
-        said = [
-            alt.Tooltip("arm:N", title="attention"),
-            alt.Tooltip("epoch:Q"),
-            alt.Tooltip("left:Q", title="not there yet", format=".0%"),
-        ]
-        steps = base.transform_filter("datum.seed === null")
-        lines = steps.mark_line(interpolate="step-after", strokeWidth=2, clip=True).encode(
-            strokeDash=look.dashes(arms), opacity=look.picked(1, 0.12)
+    def draw(data: Spec, look: Look, index: int) -> Spec:
+        last = {"domain": [0, look.value(index, "last")], "nice": False}
+        across = column("epoch:Q", title="epoch", scale=last, axis={"tickCount": 5, "labelExpr": PLAIN})
+        base = {"x": across, "y": shares().channel("left"), "color": look.colours(arms)}
+        said = tooltip(("arm:N", "attention"), "epoch:Q", ("left:Q", "not there yet", ".0%"))
+        steps = {**base, "strokeDash": look.dashes(arms), "opacity": look.picked(1, 0.12)}
+        last_look = [*said, *tooltip(("seed:N", "ended before it, seed"))]
+        ended = {**base, "opacity": look.picked(1, 0.1), "tooltip": last_look}
+        lines = mark(
+            "line", steps, where="datum.seed === null", interpolate="step-after", strokeWidth=2, clip=True
         )
-        ended = base.transform_filter("datum.seed !== null").mark_point(
-            shape="M0,-.6V.6", size=64, strokeWidth=1.6
+        ticks = mark("point", ended, where="datum.seed !== null", shape="M0,-.6V.6", size=64, strokeWidth=1.6)
+        if not look.live:
+            return layers(data, lines, ticks)
+        lines["params"] = [look.zoom(index)]
+        found = {**base, "opacity": look.found(index), "tooltip": said}
+        hover = look.hover(index, ["arm", "epoch"])
+        points = mark(
+            "point", found, where="datum.seed === null", params=[hover], filled=True, size=42, clip=True
         )
-        layers = [
-            lines,
-            ended.encode(
-                opacity=look.picked(1, 0.1),
-                tooltip=[*said, alt.Tooltip("seed:N", title="ended before it, seed")],
-            ),
-        ]
-        if look.live:
-            hover = look.hover(index, ["arm", "epoch"])
-            layers[0] = lines.add_params(look.pick, look.zoom(index))
-            points = steps.mark_point(filled=True, size=42, clip=True)
-            layers.append(points.encode(opacity=look.found(hover), tooltip=said).add_params(hover))
-        return alt.layer(*layers)
+        return layers(data, lines, ticks, points, params=[look.pick])
 
     return Panel(title, rows, draw, values={"last": max(1.0, own["last"][0])}, kind=("survival", *arms))
 

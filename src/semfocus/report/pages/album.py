@@ -1,17 +1,14 @@
 """The charts of one page: each described once, drawn by Vega in the page, and as a static picture where scripts are off."""
 
-import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from semfocus.durable import write_text
+from semfocus.report.pages.vega import painter, vega_bundle
 from semfocus.report.palette import Ink
 from semfocus.words import visible
 
@@ -32,6 +29,8 @@ class Album:
         self._specs: list[dict[str, Any]] = []
         self._kinds: dict[Any, int] = {}
         self._charts: list[dict[str, Any]] = []
+        self._painter = painter()
+        self._pictures: list[Future[str]] = []
 
     def add(self, picture: "Picture", *, static: bool = True) -> Markup:
         """A box for each panel, and between `noscript` the static picture; nothing, if there is nothing to show."""
@@ -40,9 +39,20 @@ class Album:
         return boxes + self.static(picture) if static and panels else boxes
 
     def static(self, picture: "Picture") -> Markup:
-        """The picture for readers without scripts."""
-        drawn = Markup(picture.overview())  # Vega escapes what is text
-        return Markup('<noscript><figure class="static">{}</figure></noscript>').format(drawn)
+        """A place for the static picture, which is drawn while the rest of the page is written."""
+        self._pictures.append(self._painter.draw(picture.overview()))
+        return Markup("<noscript>{}</noscript>").format(self._place(len(self._pictures) - 1))
+
+    def _place(self, number: int) -> Markup:
+        """No text of a user has such a mark: it would be escaped."""
+        return Markup('<figure class="static" id="static-{}">').format(number)
+
+    def complete(self, page: str) -> str:
+        """The page with its static pictures; Vega has escaped what is text in them."""
+        for number, drawn in enumerate(self._pictures):
+            place = self._place(number)
+            page = page.replace(place, f"{place}{drawn.result()}</figure>", 1)
+        return page
 
     def _box(self, panel: "Panel") -> Markup:
         number = len(self._charts)
@@ -125,38 +135,6 @@ def _period(values: list[Any]) -> int:
         if len(values) % period == 0 and values == values[:period] * (len(values) // period):
             return period
     return 0
-
-
-#: of the library as vl-convert makes it, by version: what is read from the cache must be this and nothing else
-_BUNDLES = {"1.9.0": "3425bd951a44d478d0505c6b5d1e8d57656b6e9a4da7bfe88a718ce61d76e572"}
-
-
-def vega_bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script: made by vl-convert in seconds, or read from the user's cache."""
-    import vl_convert
-
-    expected = _BUNDLES.get(version("vl-convert-python"))
-    place = None if expected is None else _cache()
-    if place is not None:
-        with suppress(OSError, ValueError):
-            text = place.read_text(encoding="utf-8")
-            if hashlib.sha256(text.encode()).hexdigest() == expected:
-                return text
-    text = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    text = text.replace("</script", "<\\/script")
-    if place is not None and hashlib.sha256(text.encode()).hexdigest() == expected:
-        with suppress(OSError):
-            write_text(place, text)
-    return text
-
-
-def _cache() -> Path | None:
-    """Where the library is kept; nowhere for a user without a home."""
-    with suppress(RuntimeError):
-        named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        folder = named if named.is_absolute() else Path.home() / ".cache"
-        return folder / "semfocus" / f"vega-{version('vl-convert-python')}.js"
-    return None
 
 
 def single_page(picture: "Picture", reading: str = "", sentences: Iterable[str] = ()) -> str:

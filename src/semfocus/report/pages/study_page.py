@@ -27,6 +27,7 @@ from semfocus.report.figures import FIGURES, FORMATS, Picture
 from semfocus.report.pages.album import Album
 from semfocus.report.pages.comparison import comparison_view
 from semfocus.report.pages.template import render
+from semfocus.report.pages.vega import painter
 from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns
 from semfocus.report.why import why_sections
@@ -75,6 +76,7 @@ def report_page(
     from semfocus.analysis.contrasts import analyse_planned
     from semfocus.analysis.findings import planned_findings
 
+    painter()  # starts meanwhile
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from) if summaries is None else summaries
     findings = planned_findings(summaries, plans, known) if findings is None else findings

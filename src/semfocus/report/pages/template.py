@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent
 
 
+@cache
 def environment() -> Environment:
     """Everything that a template prints is escaped, after characters that cannot be seen became visible."""
 
@@ -56,7 +58,7 @@ def render(name: str, album: "Album", chosen: Mapping[str, Ink], **values: Any) 
     """A page of that template: its policy names the digest of each script, so that no other one runs."""
     scripts = [Markup((_TEMPLATES / "script.js").read_text(encoding="utf-8")), *filter(None, [album.bundle])]
     style = (_TEMPLATES / "style.css").read_text(encoding="utf-8") + stylesheet(chosen.values())
-    return (
+    page = (
         environment()
         .get_template(name)
         .render(
@@ -70,6 +72,7 @@ def render(name: str, album: "Album", chosen: Mapping[str, Ink], **values: Any) 
             **values,
         )
     )
+    return album.complete(page)
 
 
 def _unbroken(text: str) -> str:
