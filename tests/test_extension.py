@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from semfocus import Study
+from semfocus.campaign import open_campaign
+from semfocus.report.export import read_export
 from semfocus.runs import RunSpec, Store
 from semfocus.training.trained_run import load_run
 from tests.test_layers import LEVELS
@@ -89,6 +91,17 @@ def test_a_list_of_specs_is_a_study(store: Store) -> None:
     assert [record.run for record in result.records] == [spec.digest for spec in specs]
     assert [record.state for record in result.records] == ["done", "done"]
     assert len(store.directories()) == 2
+
+
+def test_a_campaign_may_have_a_study_file_among_its_stages(mine: Path, store: Store) -> None:
+    path = mine.with_name("campaign.py")
+    stages = f"[Stage('mine', {str(mine)!r}, seeds=1), Stage('quick', 'quick', seeds=1)]"
+    path.write_text(f"from semfocus.campaign import Stage\nSTAGES = {stages}\n", encoding="utf-8")
+    opened = open_campaign(path, store, export=mine.parent / "tables")
+    assert opened.run(only="mine", workers=1, quiet=True) == []
+    records = read_export(mine.parent / "tables" / "mine")
+    assert {record.spec["pattern"] for record in records} == {"full", "every_other(2)"}
+    assert all(record.measured("weight_norm") for record in store.records()), "measured, in the store"
 
 
 class Package:
