@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 import numpy
-from interval_coverage import print_markdown
 
+from interval_coverage import print_markdown
 from semfocus.analysis.statistics import Speedup, Time, paired_speedup
 from semfocus.analysis.statistics.order import median_place, t_factor
 from semfocus.analysis.statistics.pooling import pooled_speedup
@@ -77,14 +77,18 @@ def pooled_rows(repeats: int) -> Iterator[list[str]]:
         counts = dict.fromkeys(("these", "average", "new", "faster", "wrong", "alike"), 0)
         for _ in range(repeats):
             truths = draw.normal(math.log(1.3), 0.2, 6)
-            found = pooled_speedup({str(task): study(draw.normal(each, SPREAD, num)) for task, each in enumerate(truths)})
+            found = pooled_speedup(
+                {str(task): study(draw.normal(each, SPREAD, num)) for task, each in enumerate(truths)}
+            )
             assert found.low is not None
             assert found.high is not None
             assert found.on_average is not None
             assert found.new_task is not None
             counts["these"] += found.low <= math.exp(truths.mean()) <= found.high
             counts["average"] += found.on_average[0] <= 1.3 <= found.on_average[1]
-            counts["new"] += found.new_task[0] <= math.exp(draw.normal(math.log(1.3), 0.2)) <= found.new_task[1]
+            counts["new"] += (
+                found.new_task[0] <= math.exp(draw.normal(math.log(1.3), 0.2)) <= found.new_task[1]
+            )
             counts["faster"] += found.low > 1
             null = pooled_speedup({str(task): study(draw.normal(0, SPREAD, num)) for task in range(6)})
             counts["wrong"] += null.p <= 0.05
@@ -118,7 +122,9 @@ def sequential_rows(repeats: int) -> Iterator[list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=2000, help="simulated studies a row")
     repeats = parser.parse_args(arguments).repeats
     print(f"One task, shares of {repeats} simulated studies in %\n")

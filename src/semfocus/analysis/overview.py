@@ -96,7 +96,8 @@ def headline(summaries: Sequence["TaskSummary"], findings: Sequence["Finding"] =
     """What a hurried reader should take home from several tasks: the pooled findings, then who was faster on how many."""
     found, num_tasks = scores(summaries), len(learned(summaries))
     judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:3])]
-    sentences = [pooled_sentence(each) for each in findings if each.task is None]
+    pooled = [each for each in findings if each.task is None]
+    sentences = [pooled_sentence(each, brief=place > 0) for place, each in enumerate(pooled)]
     for kind, words in (
         ("faster", "Task by task, learned in fewer epochs than full attention"),
         ("slower", "In more epochs"),

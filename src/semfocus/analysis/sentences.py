@@ -144,8 +144,8 @@ def _how_sure(speedup: Speedup) -> str:
     return f"{ahead} (p = {p_value(speedup.p)}; the smallest that {count_of(num, 'seed')} can give is {p_value(smallest)})"
 
 
-def pooled_sentence(finding: "Finding") -> str:
-    """What a contrast shows over all tasks: the verdict, for these tasks and for others, and what it hangs on."""
+def pooled_sentence(finding: "Finding", brief: bool = False) -> str:
+    """What a contrast shows over all tasks: the verdict, for these tasks and (unless `brief`) for others, and what it hangs on."""
     arm, baseline = attention(finding.contrast.arm), attention(finding.contrast.baseline)
     estimate, limits = bounded(finding.speedup), interval(finding.speedup)
     verdict = {
@@ -163,7 +163,7 @@ def pooled_sentence(finding: "Finding") -> str:
         )
         if limits is not None
     ]
-    parts += [", ".join(beyond)] if beyond else []
+    parts += [", ".join(beyond)] if beyond and not brief else []
     parts += [f"but {listed(finding.changes)}"] if finding.changes else []
     return f"{'; '.join(parts)}."
 

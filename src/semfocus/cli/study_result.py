@@ -126,7 +126,8 @@ def _conclusions(result: "StudyResult") -> list[str]:
     """What all tasks show together, and which verdicts depend on the target."""
     from semfocus.analysis.sentences import fragile_sentence, pooled_sentence
 
-    pooled = [pooled_sentence(each) for each in result.findings if each.task is None]
+    together = [each for each in result.findings if each.task is None]
+    pooled = [pooled_sentence(each, brief=place > 0) for place, each in enumerate(together)]
     asked = [each for each in result.findings if each.task is not None and each.is_primary]
     return [*pooled, *(fragile_sentence(each) for each in asked if each.changes)]
 

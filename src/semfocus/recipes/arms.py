@@ -10,6 +10,15 @@ from semfocus.studies.selection import read_arm
 
 #: full attention, sharper full attention, fixed patterns, heavy hitters
 ARMS = ("full", "full x4", "full x10", "banded(5)", "block_local(5)", "banded(5)+G1", "top_k(5)")
+#: what their studies are about: top-k first, then whether sharper scores do as well, then the fixed patterns
+CONTRASTS = (
+    ("top_k(5)", "full"),
+    ("full x4", "top_k(5)"),
+    ("full x4", "full"),
+    ("full x10", "full"),
+    ("banded(5)", "full"),
+    ("block_local(5)", "full"),
+)
 #: one of each kind, for recipes that vary something else as well
 FEW_ARMS = ("full", "full x4", "banded(5)", "top_k(5)")
 #: the paper's ablations compare two; sharper full attention is the baseline that the paper lacks

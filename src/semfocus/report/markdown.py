@@ -14,7 +14,16 @@ from semfocus.measurements.lengths import length_table
 from semfocus.measurements.twins import twin_table
 from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns, study_commands
-from semfocus.report.tables import TaskTable, detail_table, task_table
+from semfocus.report.tables import (
+    FINDINGS_EXPLAINED,
+    FindingTable,
+    TaskTable,
+    asked_findings,
+    detail_table,
+    finding_table,
+    target_table,
+    task_table,
+)
 from semfocus.report.why import Why, why_sections
 from semfocus.runs.arms import task_title, tasks_of
 from semfocus.runs.record import Record
@@ -50,12 +59,17 @@ def report_text(
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)
+    findings = planned_findings(summaries, plans, known)
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:
         scored = scores(main)
-        parts += [plain(each) for each in headline(main, planned_findings(summaries, plans, known))]
+        parts += [plain(each) for each in headline(main, findings)]
         parts += [plain(how_judged(scored))] if scored else []
+    asked = asked_findings(findings)
+    if asked:
+        parts += ["## What is held against what", plain(FINDINGS_EXPLAINED), _findings(finding_table(asked))]
+        parts += ["Does it depend on the target?", _findings(target_table(asked))] if asked[0].targets else []
     again = [each.command for each in reruns(plans)]
     parts += [f"To repeat: {_code(command)}" for command in again]
     parts += [f"This text: {_code(f'{report_command(known, plans)} --format markdown')}"] if known else []
@@ -68,6 +82,10 @@ def report_text(
     if any(record.get("state") != "done" for record in known):
         parts += ["## Runs that are not done", _troubled(known)]
     return "\n\n".join(parts) + "\n"
+
+
+def _findings(table: FindingTable) -> str:
+    return rows_as_markdown(["contrast", *table.columns], [[row.name, *row.cells] for row in table.rows])
 
 
 def plain(text: object) -> str:

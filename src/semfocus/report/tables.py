@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from semfocus.analysis.summaries import longest_look, perplexities
 from semfocus.analysis.tables import seen_text, speedup_text, summary_rows
-from semfocus.analysis.wording import UNKNOWN, values_text
+from semfocus.analysis.wording import UNKNOWN, ratio, short, values_text
 from semfocus.words import number, p_value, with_span
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import ArmSummary, TaskSummary
+    from semfocus.analysis.findings import AtTarget, Finding
     from semfocus.analysis.statistics import Speedup, Time
 
 
@@ -46,6 +47,87 @@ class TaskTable:
     rows: Sequence[ArmRow]
     #: which seed is which of the small numbers
     legend: str = ""
+
+
+@dataclass(frozen=True)
+class NamedRow:
+    """A row of texts with its name."""
+
+    name: str
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True)
+class FindingTable:
+    """Findings as rows of texts."""
+
+    columns: Sequence[str]
+    rows: Sequence[NamedRow]
+
+
+FINDINGS_EXPLAINED = (
+    "Epochs of the second divided by epochs of the first, seed by seed. Over several tasks each task counts the same; the interval inverts "
+    "the exact sign-flip test over all pairs. The primary contrast is tested alone, the others under Holm's correction once it is decided."
+)
+
+
+def asked_findings(findings: Sequence["Finding"]) -> list["Finding"]:
+    """Over tasks where there are several; else the contrasts of the only one, the primary first."""
+    pooled = [each for each in findings if each.task is None]
+    single = sorted(
+        (each for each in findings if each.task is not None), key=lambda each: not each.is_primary
+    )
+    return pooled or (single if len({each.task for each in single}) == 1 else [])
+
+
+def finding_table(findings: Sequence["Finding"]) -> FindingTable:
+    """Verdict, estimate and certainty of each contrast, for these tasks and for others."""
+    pooled = any(each.task is None for each in findings)
+    beyond = ["tasks like these on average", "a new task"] if pooled else []
+    columns = ["verdict", "ratio, for these tasks" if pooled else "ratio", *beyond, "pairs", "p"]
+    several = len({each.setting for each in findings}) > 1
+    rows = []
+    for each in findings:
+        where = f" ({each.setting})" if several else ""
+        primary = " (primary)" if each.is_primary else ""
+        others = [limits_text(each.on_average), limits_text(each.new_task)] if pooled else []
+        rows.append(
+            NamedRow(
+                f"{each.contrast.arm} against {each.contrast.baseline}{primary}{where}",
+                [each.verdict, short(each.speedup), *others, str(each.num_pairs), _p_of(each)],
+            )
+        )
+    return FindingTable(columns, rows)
+
+
+def target_table(findings: Sequence["Finding"]) -> FindingTable:
+    """The same contrasts at other targets, with the verdict where it is another one."""
+    known = [each for each in findings if each.targets]
+    columns = list(dict.fromkeys(each.target for finding in known for each in finding.targets))
+    rows = []
+    for finding in known:
+        cells = {each.target: _at_target(each, finding.verdict) for each in finding.targets}
+        rows.append(NamedRow(str(finding.contrast), [cells.get(column, UNKNOWN) for column in columns]))
+    return FindingTable(columns, rows)
+
+
+def _at_target(found: "AtTarget", verdict: str) -> str:
+    if found.verdict is None:
+        return found.why
+    side = {"at least": "≥ ", "at most": "≤ "}.get(found.bound, "")
+    text = f"{side}{ratio(found.ratio, UNKNOWN)}x [{ratio(found.low, '0')}, {ratio(found.high, '∞')}]"
+    return text if found.verdict == verdict else f"{text}: {found.verdict}"
+
+
+def limits_text(limits: tuple[float, float] | None) -> str:
+    return UNKNOWN if limits is None else f"[{ratio(limits[0])}, {ratio(limits[1])}]"
+
+
+def _p_of(finding: "Finding") -> str:
+    if finding.p is None:
+        return UNKNOWN
+    corrected = "" if finding.p_adjusted is None else f" (corrected {p_value(finding.p_adjusted)})"
+    return f"{p_value(finding.p)}{corrected}"
 
 
 def task_table(summary: "TaskSummary") -> TaskTable:

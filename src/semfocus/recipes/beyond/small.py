@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from semfocus.recipes.arms import ARMS, compare
+from semfocus.recipes.arms import ARMS, CONTRASTS, compare
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS, PAPER_TASKS
+
+__all__ = ["CONTRASTS", "FIGURE", "QUESTION", "specs"]
 
 QUESTION = "Which attention learns in fewer epochs on each of the eight tasks, scaled down?"
 FIGURE = "ours: figures 1, 7, 8 (proceedings) scaled down"

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from semfocus.analysis.overview import SettingSweep, arm_groups, primary
+from semfocus.analysis.statistics.pooling import pooled_speedup
+from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.tables import speedup_text
-from semfocus.analysis.wording import times, value_text
+from semfocus.analysis.wording import short, times, value_text
 from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.forest import bounded_seed, forest_frame, forest_panel
 from semfocus.report.palette import Ink
@@ -39,7 +41,32 @@ def speedup_frame(summaries: Sequence["TaskSummary"]) -> pl.DataFrame:
                             label=name,
                             heading=label if several else None,
                         )
+            rows += _together(main, label, group)
     return forest_frame(rows)
+
+
+def _together(summaries: Sequence["TaskSummary"], label: str, group: str) -> Iterable[dict[str, Any]]:
+    """A row for all tasks at one setting on which the arm or full attention learned, where there are several."""
+    for own in by_setting(summaries):
+        speedups = {
+            summary.comparison.title: arm.speedup
+            for summary in own
+            for arm in summary.arms
+            if arm.label == label and arm.speedup and any(log != 0 for log in arm.speedup.logs)
+        }
+        if len(speedups) > 1:
+            found = pooled_speedup(speedups)
+            yield {
+                "arm": label,
+                "group": group,
+                "label": f"these {len(speedups)} tasks together",
+                "heading": label,
+                "ratio": found.ratio,
+                "low": found.low,
+                "high": found.high,
+                "bound": found.bound if found.bound in ("at least", "at most") else None,
+                "words": short(found),
+            }
 
 
 def robustness_frame(sweep: SettingSweep) -> pl.DataFrame:

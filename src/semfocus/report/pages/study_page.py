@@ -30,6 +30,7 @@ from semfocus.report.pages.template import render
 from semfocus.report.pages.vega import painter
 from semfocus.report.palette import inks
 from semfocus.report.repeating import report_command, reruns
+from semfocus.report.tables import FINDINGS_EXPLAINED, asked_findings, finding_table, target_table
 from semfocus.report.why import why_sections
 from semfocus.runs.arms import arm_of, task_title, tasks_of
 from semfocus.runs.record import Record
@@ -92,6 +93,7 @@ def report_page(
         for key in [id(each)]
     }
     scored, judged = scores(main), judge_all(summaries)
+    asked = asked_findings(findings)
     speedup = FIGURES["speedup"].of(summaries, inks=chosen)
     targets = {percent(each.target) for each in summaries if not each.by_loss}
     return render(
@@ -106,6 +108,9 @@ def report_page(
         scores=scored,
         headline=headline(main, findings) if len(main) > 1 else [],
         judged=how_judged(scored),
+        contrasts=finding_table(asked) if asked else None,
+        contrasts_explained=FINDINGS_EXPLAINED,
+        targets_table=target_table(asked),
         kinds=[kind for kind in KINDS if any(score.tasks[kind] for score in scored)],
         num_learned=len(learned(main)),
         forest=album.add(speedup),
