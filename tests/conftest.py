@@ -42,6 +42,27 @@ def _threads() -> None:
         function.__kwdefaults__["threads"] = THREADS
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-golden", action="store_true", help="rewrite the texts of tests/golden")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """golden(name, text): the text is that of tests/golden/name.txt; with --write-golden it becomes that."""
+
+    def check(name: str, text: str) -> None:
+        place = Path(__file__).parent / "golden" / f"{name}.txt"
+        lines = [line.rstrip() for line in text.splitlines()]
+        if request.config.getoption("--write-golden"):
+            place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        expected = place.read_text(encoding="utf-8").splitlines()
+        assert lines == expected, (
+            f"review the words, then: pytest tests/test_golden.py --write-golden ({name})"
+        )
+
+    return check
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return open_store(tmp_path / "runs")

@@ -100,16 +100,15 @@ def test_seeds_that_only_one_arm_has() -> None:
     assert found.speedup is not None
     assert [pair.seed for pair in found.speedup.pairs] == [1, 2]
     assert found.total == 3
-    assert summary.notes == [
-        "top_k(5) and full do not share seeds 0, 9: left out of the speedup, not of the medians."
-    ]
+    (note,) = summary.notes
+    assert "0, 9" in note
 
 
 def test_without_a_baseline() -> None:
     summary = only(arm("top_k(5)", TOP_K))
     assert summary.arms[0].speedup is None
     assert summary.arms[0].p is None
-    assert summary.notes == ["There is no run of full, so no speedup."]
+    assert len(summary.notes) == 1
     other = only([*arm("top_k(5)", TOP_K), *arm("banded(5)", FULL)], baseline="banded(5)")
     assert arms_of(other)["top_k(5)"].p == 0.25
 
@@ -136,9 +135,9 @@ def test_early_stops_and_several_machines_are_noted() -> None:
     records = arm("full", FULL, training={"stop_at": 0.95})
     records[0]["environment"] = {"host": "a"}
     records[1]["environment"] = {"host": "b"}
-    notes = only(records).notes
-    assert notes[0].startswith("Runs stopped at 95 % training accuracy")
-    assert notes[1] == "Seconds were measured on 2 machines: compare epochs."
+    stopped, machines = only(records).notes
+    assert "95 %" in stopped
+    assert "2 machines" in machines
 
 
 epochs = st.one_of(st.none(), st.integers(0, 30))

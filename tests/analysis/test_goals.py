@@ -32,7 +32,7 @@ def test_the_goal_of_a_text_is_where_the_baseline_ended_on_its_worst_seed() -> N
         0: (1.0, True),
         1: (3.0, False),
     }
-    assert "held-out perplexity 7.39 (where full ended)" in summary.sentence
+    assert "7.39" in summary.sentence
 
 
 def test_tables_show_perplexities() -> None:
@@ -49,7 +49,7 @@ def test_before_the_baseline_has_ended_there_is_nothing_to_reach() -> None:
     (summary,) = analyse(unfinished)
     assert not any(arm.reached for arm in summary.arms)
     (summary,) = analyse(TOP_K)
-    assert "no run of full" in summary.sentence
+    assert all(arm.speedup is None for arm in summary.arms)
 
 
 def test_a_language_model_is_not_compared_with_one_of_another_tokenizer() -> None:

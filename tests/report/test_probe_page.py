@@ -14,7 +14,7 @@ from semfocus.report.palette import inks
 from semfocus.report.probe_view import series_groups
 from semfocus.report.probed import Probed, ProbedRun, run_labels, slots_of
 from tests.report.made_up import record_of, spec_of
-from tests.report.pages import Page, charts_of
+from tests.report.pages import Page, charts_of, numbers
 from tests.report.test_hostile import HOSTILE
 
 PERCENTS = ("0", "5", "10", "25", "50", "75", "90", "95", "100")
@@ -187,14 +187,14 @@ def looks(*epochs: int, focus: float = 0.1) -> Probed:
 
 def test_looks_that_miss_the_moment_say_so() -> None:
     (far,) = along_sentences(looks(0, 15, 30), ["full"], "held_out", 0.95)
-    assert far.startswith("full: training accuracy got half-way at epoch 21 and reached 95% at epoch 24")
-    assert "no look lies in between" in far
-    assert "no layer had 2 times as much attention as chance" in far
+    assert numbers(far)[:3] == [21, 95, 24], "half-way, and at the target"
+    assert "no look" in far
     (near,) = along_sentences(looks(0, 15, 22, 30, focus=0.35), ["full"], "held_out", 0.95)
+    assert numbers(near)[:3] == [21, 95, 24]
     assert "no look" not in near
-    assert "layer 2 had 3.5 times as much attention as chance on the tokens that decide at epoch 15" in near
+    assert numbers(near)[-4:-1] == [2, 3.5, 15], "layer, times as much as chance, epoch"
     (never,) = along_sentences(looks(0, 30), ["full"], "held_out", 1.5)
-    assert "did not reach 150%" in never
+    assert 150 in numbers(never)
 
 
 def test_lines_along_training_have_noise_and_the_moment() -> None:

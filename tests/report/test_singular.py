@@ -8,7 +8,8 @@ import pytest
 from semfocus.measurements import Inside, Landscape
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page
-from tests.report.test_why_sentences import PLANTED, Rows, blocks, study
+from tests.report.pages import numbers
+from tests.report.planted_study import PLANTED, Rows, blocks, study
 
 NOUNS = "runs|tasks|seeds|samples|pairs|keys|epochs|sequences|points|quantities|comparisons|eigenvalues"
 PLURAL_OF_ONE = re.compile(rf"(?<![\d.,])1 (?:{NOUNS})\b.{{0,30}}")
@@ -36,11 +37,10 @@ def test_reports_of_one_task(num_seeds: int) -> None:
 
 
 def test_why_of_one_task_says_that_it_is_one() -> None:
-    says_not = blocks(smallest(3))[1].says_not
-    assert says_not.startswith("There is 1 task, and a relation over tasks takes several, and")
-    assert blocks(study())[1].says_not.startswith("There are 4 tasks, so even a strong relation has")
+    assert numbers(blocks(smallest(3))[1].says_not)[0] == 1
+    assert numbers(blocks(study())[1].says_not)[0] == 4
 
 
 def test_plans_of_one() -> None:
-    assert "(untrained and last, every epoch: 1 sequence of held_out data)" in str(Inside(samples=1, every=1))
-    assert "1 pair of directions, train data, 1 eigenvalue of" in str(Landscape(hessian=1))
+    assert wrong(str(Inside(samples=1, every=1))) == wrong(str(Landscape(hessian=1))) == []
+    assert wrong(str(Inside(samples=1, every=1)).replace("sequence", "sequences")), "there is one"

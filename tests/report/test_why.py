@@ -7,7 +7,7 @@ import pytest
 from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import arm_groups
 from semfocus.measurements.inside import rows_inside, rows_noted_along
-from semfocus.report.markdown import report_text
+from semfocus.report.markdown import plain, report_text
 from semfocus.report.pages.study_page import report_page
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
@@ -15,8 +15,9 @@ from semfocus.report.why.block import MISSING
 from semfocus.runs import Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.runs.record import read_record
-from tests.analysis.why.planted import SEEDS, TASKS, both, record, row
-from tests.report.pages import Page
+from tests.analysis.why.planted import EPOCHS, NEVER, SEEDS, TASKS, both, record, row
+from tests.report import planted_study
+from tests.report.pages import Page, numbers
 from tests.report.test_hostile import HOSTILE
 
 
@@ -141,3 +142,51 @@ def test_measurements_are_read_from_the_store_and_damage_stops_nothing(store: St
     assert rows_inside(damaged) == rows_noted_along(damaged) == []
     with pytest.raises(DamagedRun):
         damaged.measurements["inside"]
+
+
+def swept(last: float) -> planted_study.Rows:
+    """Full attention never arrives; top_k(9) does at the last epoch, so its speedup is at least 1, as is every share."""
+    records = [
+        record("parity", "full", seed, NEVER, [row("dispersion", 8.0)]) for seed in planted_study.SEEDS
+    ]
+    for seed in planted_study.SEEDS:
+        for k, reached in ((1, 50), (3, 80), (9, EPOCHS)):
+            rows = [row("mask_agreement_0.01", 1.0)] + [row("dispersion", float(k))] * (k > 1)
+            records.append(record("parity", f"top_k({k})", seed, reached, rows, last=last))
+    return records
+
+
+def test_only_speedups_can_lie_beyond_their_mark() -> None:
+    """A triangle (a path that is closed) stands for `at least`; an accuracy of 1 is a plain dot."""
+    sweep = next(block for block in planted_study.blocks(swept(1.0)) if block.question.startswith("How few"))
+    triangles = [
+        sum(row["bound"] is not None for row in panel.rows.to_dicts()) for panel in sweep.figures[0].panels
+    ]
+    assert triangles == [3, 0, 0, 0, 0]
+
+
+def deeper(records: planted_study.Rows) -> planted_study.Rows:
+    """The same at another depth, on one seed."""
+    return [
+        each
+        | {
+            "run": f"deep-{each['run']}",
+            "spec": each["spec"] | {"model": each["spec"]["model"] | {"num_blocks": 2}},
+        }
+        for each in records
+        if each["spec"]["seed"] == planted_study.SEEDS[0]
+    ]
+
+
+def test_comparisons_that_are_not_tested_are_named() -> None:
+    records = planted_study.study()
+    both = [*records, *deeper(planted_study.study(tuple(planted_study.PLANTED)[:1]))]
+    summaries = analyse(both)
+    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    assert numbers(why.not_tested)[-1] == 6, "runs"
+    assert "num_blocks 2" in why.not_tested
+    assert plain(why.not_tested) in report_text(both)
+    assert why.not_tested in Page(report_page(both)).text.replace("\u00a0", " ")
+    summaries = analyse(records)
+    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    assert why.not_tested == ""

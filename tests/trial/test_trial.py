@@ -65,7 +65,7 @@ def test_arms_seeds_and_what_is_seen_inside(tmp_path):
     assert dict(result.inside(FULL, "num_kept"))[8] in (9.0, 11.0)
     sharp, plain = (dict(result.inside(arm, "dispersion"))[0] for arm in (SHARPER_FULL, FULL))
     assert sharp == pytest.approx(4 * plain, rel=1e-3)  # untrained: the same weights, four times the scores
-    assert "2 seeds cannot show a difference" in result.sentences()[0]
+    assert {verdict.finding for verdict in result.verdicts.values()} == {"too few seeds"}
 
 
 def test_the_same_again_is_read_and_not_trained(tmp_path):
@@ -188,7 +188,6 @@ def test_a_run_that_diverges_is_a_result(tmp_path):
     result = trial(tmp_path, arms=[Arm(learning_rate_scale=1e30)])
     (arm,) = result.verdicts
     assert result.num_diverged(arm) == 2
-    assert any("diverged in 2 of 2 seeds, full attention in none" in each for each in result.sentences())
     assert result.verdicts[arm].finding == "diverged"
     assert not any(pair.reached for pair in result.verdicts[arm].pairs)
     assert ">diverged<" in trial_page(result)
@@ -224,14 +223,13 @@ def made_up(losses, guess, kind="classification"):
 
 def test_what_makes_a_verdict_worth_little_comes_first():
     guessing = made_up([0.9, 0.75, 0.71, 0.71, 0.71], 0.693)
-    assert guessing.sentences()[0].startswith(
-        "No run got below 0.693, the held-out loss of a model that knows"
-    )
+    (warning,) = guessing._warnings()
+    assert guessing.sentences()[0] == warning
+    assert "0.693" in warning
     assert not made_up([0.9, 0.6, 0.6, 0.6, 0.6], 0.693)._warnings()
     assert not made_up([0.9, 0.75, 0.71, 0.71, 0.71], None)._warnings()
-    falling = made_up([4.0, 3.0, 2.0, 1.0, 0.5], 3.0).sentences()
-    assert "still fell when the runs ended: this is about the first 8 steps" in falling[-1]
-    assert "learned nothing" in made_up([0.7, 0.8, 0.8, 0.8, 0.8], 0.693).sentences()[0]
+    assert "8 steps" in made_up([4.0, 3.0, 2.0, 1.0, 0.5], 3.0).sentences()[-1], "still falling"
+    assert len(made_up([0.7, 0.8, 0.8, 0.8, 0.8], 0.693)._warnings()) == 1, "worse than at the start"
 
 
 def test_seeds_that_learned_are_counted_where_arms_differ_in_them():
@@ -241,12 +239,10 @@ def test_seeds_that_learned_are_counted_where_arms_differ_in_them():
     full, other = both.arms
     some = {0: made_up(stuck, 0.693).records[full][0], 1: both.records[full][1]}
     result = replace(both, records={full: some, other: both.records[other]})
-    (said,) = [each for each in result.sentences() if "well below a guess" in each]
-    assert said.startswith(
-        "Of 2 seeds, so many got well below a guess (a loss of 0.693): full attention 1, top_k(3) 2."
-    )
-    assert "well below" not in " ".join(both.sentences())
-    assert "well below" not in " ".join(replace(result, guess_loss=None).sentences())
+    (said,) = result._learned()
+    assert said in result.sentences()
+    assert [each in said for each in ("0.693", "full attention 1/2", "top_k(3) 2/2")] == [True] * 3
+    assert both._learned() == replace(result, guess_loss=None)._learned() == []
 
 
 def test_the_final_loss_is_the_last_and_the_lowest_is_said_where_it_rose():

@@ -13,7 +13,7 @@ from semfocus.analysis.statistics.power import detectable, power
 from semfocus.analysis.statistics.significance import sign_flip_interval
 from semfocus.trial.curve import Curve, Ended, PairedRatio, paired_ratio
 from semfocus.trial.verdict import MOST_FALSE, judge, judge_pairs, seeds_needed
-from semfocus.trial.wording import sentence, time_sentence, too_few
+from semfocus.trial.wording import time_sentence
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -100,48 +100,41 @@ def test_power_by_counting():
     assert detectable(5, 0.2) is None
 
 
-def test_findings_and_their_words():
+def test_findings():
     faster = judge_pairs(pairs(0.62, 0.7, 0.71, 0.72, 0.75, 0.8), "top_k(8)")
     assert faster.finding == "faster"
     assert faster.p == 2 / 64
-    assert sentence(faster) == (
-        "top_k(8) reached full attention's final loss in 0.71 [0.62, 0.80] of the steps, 6 seeds."
-    )
+    assert (faster.steps.value, faster.num_reached) == (pytest.approx(0.714, abs=0.002), 6)
     slower = judge_pairs(pairs(1.2, 1.3, 1.4, 1.2, 1.3, 1.4), "banded(3)")
     assert slower.finding == "slower"
-    assert "missed full attention's final loss in 6 of them (final loss 1.26 against 1 on" in sentence(slower)
+    assert slower.num_reached == 0
     nothing = judge_pairs(pairs(0.9, 1.1, 1.0, 1.05, 0.95, 1.02), "top_k(8)")
     assert nothing.finding == "no evidence"
-    assert "ended higher in 3 of 6 seeds" in sentence(nothing)
-    assert "with 6 seeds a factor of 1.2 would have been seen" in sentence(nothing)
+    assert nothing.detectable is not None
     few = judge_pairs(pairs(0.5, 0.4, 0.3), "top_k(8)")
     assert few.finding == "too few seeds"
     assert few.power(100.0) == 0.0
-    assert "use 6 or more" in too_few(3)
-    assert sentence(few).startswith("top_k(8) took 0.39 of the steps")
-    assert "a step cost 1.00 times" in time_sentence(faster)
+    assert few.steps.value == pytest.approx(0.39, abs=0.005)
 
 
 FASTER, EITHER = (0.62, 0.7, 0.71, 0.72, 0.75, 0.8), (0.9, 1.1, 1.0, 1.05, 0.95, 1.02)
 
 
 @pytest.mark.parametrize(
-    ("ratios", "higher", "finding", "words"),
+    ("ratios", "higher", "finding"),
     [
-        (FASTER, [1.0] * 6, "mixed", "but ended higher in 6 of 6 seeds (final loss 2 against 1 on average)"),
-        (FASTER, [1.0] * 4 + [-1.0] * 2, "mixed", "ended higher in 4 of 6"),
-        (FASTER, [1.0] + [-1.0] * 5, "faster", "missed full attention's final loss in 1 of them"),
-        (EITHER, [1e-3] * 6, "worse", "ended higher than full attention with each of 6 seeds"),
-        (EITHER, [-1.0] * 6, "better", "ended lower than full attention with each of 6 seeds"),
-        (EITHER, [1.0] * 5 + [-1e-3], "no evidence", "ended higher in 5 of 6 seeds"),
-        ([1 / each for each in FASTER], [-1.0] * 6, "mixed", "but ended lower in 6 of 6 seeds"),
-        ([1 / each for each in FASTER], [0.0] * 6, "slower", "for the same loss, 6 seeds."),
+        (FASTER, [1.0] * 6, "mixed"),
+        (FASTER, [1.0] * 4 + [-1.0] * 2, "mixed"),
+        (FASTER, [1.0] + [-1.0] * 5, "faster"),
+        (EITHER, [1e-3] * 6, "worse"),
+        (EITHER, [-1.0] * 6, "better"),
+        (EITHER, [1.0] * 5 + [-1e-3], "no evidence"),
+        ([1 / each for each in FASTER], [-1.0] * 6, "mixed"),
+        ([1 / each for each in FASTER], [0.0] * 6, "slower"),
     ],
 )
-def test_steps_and_ends_together(ratios, higher, finding, words):
-    verdict = judge_pairs(pairs(*ratios, higher=higher), "top_k(8)")
-    assert verdict.finding == finding
-    assert words in sentence(verdict)
+def test_steps_and_ends_together(ratios, higher, finding):
+    assert judge_pairs(pairs(*ratios, higher=higher), "top_k(8)").finding == finding
 
 
 STEPS = list(range(0, 1001, 40))
@@ -165,12 +158,6 @@ def test_an_arm_that_learns_fast_and_never_gets_as_low_is_not_faster():
     assert verdict.num_reached == 0
     assert verdict.steps.high < 1  # it was first at its own lowest loss
     assert verdict.finding == "mixed"
-    assert "reached full attention's" not in sentence(verdict)
-    # single looks, as in the table: the losses of the arm were lowest near step 400
-    assert (
-        "ended higher in 6 of 6 seeds (lowest loss 1.991 against 1.258, final 2.901 against 1.258"
-        in sentence(verdict)
-    )
 
 
 def test_an_arm_that_got_as_low_and_then_overfits_is_not_simply_faster():
@@ -189,26 +176,18 @@ def test_an_arm_that_ends_worse_is_a_difference_even_if_steps_show_none():
     assert verdict.finding == "worse"
 
 
-def test_a_lowest_loss_is_called_final_only_where_it_is():
-    full = {seed: learner(100, 1.0, rising=1.0, seed=seed) for seed in range(6)}
-    arm = {seed: learner(60, 0.8, seed=seed) for seed in range(6)}
-    assert "reached full attention's lowest loss in" in sentence(judge(full, arm, "mine"))
-
-
-def test_divergence_is_said_and_steps_are_not_compared():
+def test_steps_of_diverged_runs_are_not_compared():
     full = {seed: learner(400, 1.0, seed=seed) for seed in range(6)}
     gone = Curve(STEPS[:5], [4.0, 3.5, 3.0, 2.5, 2.0], diverged=True)
     verdict = judge(full, dict.fromkeys(full, gone), "top_k(8)")
     assert verdict.finding == "diverged"
     assert verdict.claims_a_difference
     assert verdict.detectable is None
-    assert "top_k(8) diverged in 6 of 6 seeds, full attention in none" in sentence(verdict)
     assert time_sentence(verdict) == ""
     other = judge(dict.fromkeys(full, gone), full, "top_k(8)")
-    assert sentence(other).startswith("full attention diverged in 6 of 6 seeds, top_k(8) in none")
+    assert (other.finding, other.claims_a_difference) == ("diverged", True)
     both = judge(dict.fromkeys(full, gone), dict.fromkeys(full, gone), "top_k(8)")
     assert not both.claims_a_difference
-    assert "both diverged in 6 of 6 seeds: there is nothing to compare" in sentence(both)
 
 
 def test_some_that_diverge_leave_no_verdict_unless_the_others_ended_higher_too():
@@ -218,12 +197,9 @@ def test_some_that_diverge_leave_no_verdict_unless_the_others_ended_higher_too()
     some = judge(full, fast | {0: gone, 1: gone}, "top_k(8)")
     assert some.finding == "diverged"
     assert not some.claims_a_difference
-    assert "diverged in 2 of 6 seeds, full attention in none; with the other 4," in sentence(some)
-    assert "would have been seen" not in sentence(some)
     slow = {seed: learner(600, 1.0, seed=seed) for seed in range(6)}
     lost = judge(full, slow | {0: gone, 1: gone}, "top_k(8)")
     assert lost.claims_a_difference
-    assert "and top_k(8) ended higher with each of the others" in sentence(lost)
 
 
 def test_several_arms_are_judged_more_strictly():

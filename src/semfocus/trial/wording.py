@@ -112,9 +112,9 @@ def _missed(verdict: Verdict) -> str:
 
 def learned_sentence(guess: float, learned: Mapping[str, int], num_seeds: int) -> str:
     """How many seeds of each arm learned, where that differs: a share of steps hardly shows it."""
-    counted = ", ".join(f"{name} {num}" for name, num in learned.items())
+    counted = ", ".join(f"{name} {num}/{num_seeds}" for name, num in learned.items())
     return (
-        f"Of {count_of(num_seeds, 'seed')}, so many got well below a guess (a loss of {guess:.3g}): {counted}. "
+        f"Seeds that ended well below a guess (a loss of {guess:.3g}): {counted}. "
         "Ratios of steps hardly show that: they end at the lowest loss that both runs of a seed reached."
     )
 
