@@ -77,14 +77,16 @@ def broken(ratio: float, train: float, stays: float) -> Records:
     ]
 
 
-def ordered(keys: tuple[float, ...]) -> Records:
+def ordered(
+    keys: tuple[float, ...], tasks: tuple[str, ...] = TASKS, seeds: tuple[int, ...] = SEEDS
+) -> Records:
     """Four arms that need 80, 40, 20 and 10 epochs, with these numbers of effective keys."""
     arms = (("full", 1.0), ("full", 4.0), ("full", 10.0), ("top_k(5)", 1.0))
     return [
         record(task, pattern, seed, epochs, both("effective_keys", own), temperature=temperature)
-        for task in TASKS
+        for task in tasks
         for (pattern, temperature), epochs, own in zip(arms, (80, 40, 20, 10), keys, strict=True)
-        for seed in SEEDS
+        for seed in seeds
     ]
 
 
@@ -180,3 +182,19 @@ def test_arms_that_never_arrive_still_speak() -> None:
     ]
     assert claim.verdict != "supported"
     assert any("without fixed patterns +1.00" in each for each in claim.numbers)
+
+
+def test_a_task_with_one_seed_does_not_undo_what_the_others_decide() -> None:
+    begun = ordered((2, 4, 8, 16), tasks=("listops",), seeds=SEEDS[:1])
+    assert verdict("effective_keys_order_arms", [*ordered((2, 4, 8, 16)), *begun]) == "contradicted"
+
+
+def test_a_task_that_nobody_learned_counts_in_no_correlation() -> None:
+    never = [
+        record("listops", pattern, seed, NEVER, both("dispersion", value))
+        for pattern, value in (("full", 10.0), ("top_k(5)", 1.0))
+        for seed in SEEDS
+    ]
+    records = [*over_tasks((5, 4, 3, 2, 1.5)), *never]
+    (found,) = [each for each in judge_all(analyse(records)) if each.name == "smaller_dispersion_faster"]
+    assert any("over 5 tasks" in str(each) for each in found.numbers)

@@ -79,8 +79,9 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _raced(races: Mapping[str, RaceResult], task: "LookedTask") -> bool:
+    """Pairs enough, and somebody arrived."""
     found = races.get(task.task)
-    return found is not None and found.enough
+    return found is not None and found.enough and found.learned
 
 
 def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, PooledRaces]:
@@ -96,7 +97,7 @@ def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, PooledRaces]:
         for task in tasks:
             ratios = [dispersion_ratios(task, label, when, False) for when in ("start", "end")]
             disperses = all(seeds_enough(each) and median(each.values()) > 1 for each in ratios)
-            if disperses and _raced(races, task) and races[task.task].learned:
+            if disperses and _raced(races, task):
                 found.setdefault(label, []).append(races[task.task])
     corrected = ALPHA / max(1, len(found))
     return {label: pooled(own, corrected) for label, own in found.items()}

@@ -19,6 +19,7 @@ from semfocus.analysis.claims.evidence import (
 
 if TYPE_CHECKING:
     from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.why.measured_runs import LookedTask
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
@@ -62,7 +63,7 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
     from semfocus.analysis.why.measured_runs import looked
     from semfocus.analysis.why.yardsticks import yardsticks
 
-    tasks = [task for task in looked(summaries) if len(task.labels) >= FEWEST_ARMS]
+    tasks = [task for task in looked(summaries) if _counts(task)]
     found = {each.quantity: each for each in yardsticks(tasks)}
     numbers = [
         f"{each.words}: rank correlation with epochs to target {_text(each.correlation)}; without fixed patterns {_text(each.choosing)}"
@@ -77,12 +78,16 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
         or keys.correlation.high is None
     ):
         return Ruling("undecided", told_of_looked(numbers, summaries))
-    seeds = min((len({run.seed for run in task.runs}) for task in tasks), default=0)
-    many = len(tasks) >= FEWEST_TASKS and seeds >= FEWEST_SEEDS_HERE
+    many = len(tasks) >= FEWEST_TASKS
     orders = keys.correlation.value > ORDERS and keys.correlation.low > 0
     return decide(
         many and orders, many and keys.correlation.high < ORDERS, told_of_looked(numbers, summaries)
     )
+
+
+def _counts(task: "LookedTask") -> bool:
+    """Arms and seeds enough; a task that a study has only begun must not undo what the others decide."""
+    return len(task.labels) >= FEWEST_ARMS and len({run.seed for run in task.runs}) >= FEWEST_SEEDS_HERE
 
 
 def _text(found: "object") -> str:
