@@ -98,7 +98,7 @@ def test_a_campaign_may_have_a_study_file_among_its_stages(mine: Path, store: St
     stages = f"[Stage('mine', {str(mine)!r}, seeds=1), Stage('quick', 'quick', seeds=1)]"
     path.write_text(f"from semfocus.campaign import Stage\nSTAGES = {stages}\n", encoding="utf-8")
     opened = open_campaign(path, store, export=mine.parent / "tables")
-    assert opened.run(only="mine", workers=1, quiet=True) == []
+    assert opened.run(only="mine", executor="serial", quiet=True) == []
     records = read_export(mine.parent / "tables" / "mine")
     assert {record.spec["pattern"] for record in records} == {"full", "every_other(2)"}
     assert all(record.measured("weight_norm") for record in store.records()), "measured, in the store"

@@ -28,7 +28,7 @@ def trained_in(store: Path) -> set[str]:
 def test_stages_are_trained_exported_and_planned_in_order(tmp_path: Path) -> None:
     said: list[str] = []
     opened = open_campaign(campaign_file(tmp_path), tmp_path / "runs", export=tmp_path / "tables")
-    assert opened.run(workers=2, quiet=True, say=said.append) == []
+    assert opened.run(executor="serial", quiet=True, say=said.append) == []
     assert said == [
         "stage 1 of 2: first, 0 of 4 runs known",
         "stage 2 of 2: second, 4 of 6 runs known",
@@ -46,18 +46,18 @@ def test_stages_are_trained_exported_and_planned_in_order(tmp_path: Path) -> Non
 
 def test_what_is_in_an_export_is_not_trained_again_and_stays_there(tmp_path: Path) -> None:
     file, tables = campaign_file(tmp_path), tmp_path / "tables"
-    open_campaign(file, tmp_path / "a", export=tables).run(only="first", workers=2, quiet=True)
+    open_campaign(file, tmp_path / "a", export=tables).run(only="first", executor="serial", quiet=True)
     before = {record.run for record in read_export(tables)}
     shutil.rmtree(tmp_path / "a")
     opened = open_campaign(file, tmp_path / "b", export=tables)
     assert [(each.done, each.exported, each.left) for each in accounts(opened)] == [(4, 4, 0), (0, 0, 2)]
-    assert opened.run(workers=2, quiet=True) == []
+    assert opened.run(executor="serial", quiet=True) == []
     assert len(trained_in(tmp_path / "b")) == 2
     found = read_export(tables)
     assert before < {record.run for record in found}
     assert len(found) == 6
     again = open_campaign(file, tmp_path / "c", results=[tables])
-    assert again.run(workers=2, quiet=True) == []
+    assert again.run(executor="serial", quiet=True) == []
     assert trained_in(tmp_path / "c") == set()
 
 
@@ -66,10 +66,10 @@ def test_runs_of_a_stage_that_lost_its_store_halfway_are_all_exported(tmp_path: 
     file, tables = campaign_file(tmp_path, seeds=4), tmp_path / "tables"
     opened = open_campaign(file, tmp_path / "a", export=tables)
     half = opened.stage("first").study.specs[:3]
-    run_study(half, opened.store, workers=2)
+    run_study(half, opened.store, executor="serial")
     opened.export(opened.stage("first"))
     shutil.rmtree(tmp_path / "a")
-    open_campaign(file, tmp_path / "b", export=tables).run(only="first", workers=2, quiet=True)
+    open_campaign(file, tmp_path / "b", export=tables).run(only="first", executor="serial", quiet=True)
     assert len(trained_in(tmp_path / "b")) == 5
     assert len(read_export(tables / "first")) == 8
 
@@ -87,7 +87,7 @@ def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     """
     file, tables = campaign_file(tmp_path, more=more), tmp_path / "tables"
     specs = open_campaign(file, tmp_path / "a").stage("first").study.specs
-    records = run_study(specs, tmp_path / "a", workers=2)
+    records = run_study(specs, tmp_path / "a", executor="serial")
     no_curve = records[0] | {"curve": {}}
     old = records[1] | {"curve": {k: v for k, v in records[1].curve.items() if k != "clipped_share"}}
     row = {"quantity": "dispersion", "data": "held_out", "quantiles": {}, "quantities": "all:1", "epoch": 0}
@@ -98,14 +98,14 @@ def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     opened = open_campaign(file, tmp_path / "b", results=[tables])
     missing = [spec for spec in specs if not opened.is_known(spec)]
     assert len(missing) == trained - 1
-    opened.run(only="first", workers=2, quiet=True)
+    opened.run(only="first", executor="serial", quiet=True)
     assert trained_in(tmp_path / "b") == {spec.digest for spec in missing}
 
 
 def test_a_stage_measures_what_it_is_told_and_exports_it_by_layer(tmp_path: Path) -> None:
     file = campaign_file(tmp_path, seeds=1, more=", measure=[Inside(samples=8, every=1)]")
     opened = open_campaign(file, tmp_path / "runs", export=tmp_path / "tables")
-    assert opened.run(only="first", workers=1, quiet=True) == []
+    assert opened.run(only="first", executor="serial", quiet=True) == []
     for record in read_export(tmp_path / "tables"):
         layers = {row["layer"] for row in rows_inside(record) if row["quantity"] == "focus_mass"}
         assert layers == {None, 0, 1}
@@ -118,7 +118,7 @@ def test_the_second_part_of_a_stage_follows_from_the_first(tmp_path: Path) -> No
     opened = Campaign(stages, tmp_path / "runs", export=tmp_path / "tables")
     (before,) = accounts(opened)
     assert (before.runs, before.left) == (5, 5), "two, and three that follow"
-    assert opened.run(workers=2, quiet=True) == []
+    assert opened.run(executor="serial", quiet=True) == []
     assert len(trained_in(tmp_path / "runs")) == 5
     shutil.rmtree(tmp_path / "runs")
     (after,) = accounts(Campaign(stages, tmp_path / "runs", export=tmp_path / "tables"))
@@ -145,7 +145,7 @@ def test_runs_that_fail_are_named_and_the_others_go_on(tmp_path: Path) -> None:
         "STAGES = [Stage('first', first), Stage('second', second)]\n"
     )
     opened = open_campaign(tmp_path / "breaking.py", tmp_path / "runs", export=tmp_path / "tables")
-    (line,) = opened.run(workers=1, quiet=True)
+    (line,) = opened.run(executor="serial", quiet=True)
     assert line.startswith("first: run ")
     assert line.endswith("failed: broken")
     first, second = accounts(opened)
@@ -195,7 +195,7 @@ def test_all_stages_together_are_their_sum(tmp_path: Path) -> None:
 
 def test_a_campaign_gives_the_results_of_the_same_runs_alone(tmp_path: Path) -> None:
     opened = open_campaign(campaign_file(tmp_path), tmp_path / "runs")
-    opened.run(workers=2, quiet=True)
+    opened.run(executor="serial", quiet=True)
     alone = run_study(opened.stage("second").study.specs, tmp_path / "alone", executor="serial")
     assert study_digest(open_store(tmp_path / "runs").records()) == study_digest(alone)
     for spec in opened.stage("second").study.specs:

@@ -90,7 +90,7 @@ def test_a_line_per_run_that_ends_and_the_status_afterwards(tmp_path: Path) -> N
     assert [each["name"] for each in one] == ["second"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_campaign_that_is_asked_to_end_saves_exports_and_continues(
     number: int, tmp_path: Path, started: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
@@ -186,6 +186,7 @@ def test_two_campaigns_on_one_store_share_the_work(
         ),
         (["good.py", "--stage", "frist"], "no stage 'frist' (did you mean 'first'?); known: first"),
         (["good.py", "--json"], "--json goes with --status"),
+        (["good.py", "--executor", "slurm"], "executor must be serial, pool or ray, got 'slurm'"),
         (["good.py", "--status", "--results", "nowhere"], "there is no folder nowhere"),
     ],
 )

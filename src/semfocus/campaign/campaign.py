@@ -12,6 +12,7 @@ from semfocus.runs import RunSpec, Store, load_recipe, open_store
 from semfocus.runs.plan import Plan
 from semfocus.runs.recipe_file import defines_classes
 from semfocus.runs.record import Record, read_record
+from semfocus.studies.execution import ExecutorName
 from semfocus.studies.selection import without_repeats
 
 
@@ -116,6 +117,7 @@ class Campaign:
         self,
         *,
         only: str | None = None,
+        executor: ExecutorName = "pool",
         workers: int | None = None,
         device: str = "auto",
         quiet: bool = False,
@@ -127,7 +129,7 @@ class Campaign:
         `say` hears of every stage. Ctrl-C saves all runs and exports what has ended; the same call continues.
         """
         failed: list[str] = []
-        how = Conditions(workers, device, quiet, export_seconds)
+        how = Conditions(executor, workers, device, quiet, export_seconds)
         stages = self.stages if only is None else [self.stage(only)]
         for number, stage in enumerate(stages, start=1):
             work = StageWork(self, stage, how)

@@ -15,6 +15,7 @@ from semfocus.runs import RunSpec
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import read_record
 from semfocus.studies import run_study
+from semfocus.studies.execution import ExecutorName
 
 if TYPE_CHECKING:
     from semfocus.campaign.campaign import Campaign
@@ -27,6 +28,7 @@ _CHECKPOINTS = 60.0
 class Conditions:
     """How runs are computed and shown; none of it changes their results."""
 
+    executor: ExecutorName
     workers: int | None
     device: str
     quiet: bool
@@ -67,6 +69,7 @@ class StageWork:
             records = run_study(
                 missing,
                 self.campaign.store,
+                executor=self.how.executor,
                 workers=self.how.workers,
                 device=self.how.device,
                 watcher=watcher,
@@ -103,6 +106,7 @@ class StageWork:
             self.stage.measurements,
             [spec for spec in there if read_record(store.directory(spec)).state == "done"],
             store,
+            executor=self.how.executor,
             workers=self.how.workers,
             device=self.how.device,
             recipe_file=self.study.recipe_file(specs),

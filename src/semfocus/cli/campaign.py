@@ -31,6 +31,10 @@ def campaign(
         typer.Argument(metavar="FILE.py", help="A Python file that defines STAGES, a list of Stage."),
     ],
     store: StoreOption = None,
+    executor: Annotated[
+        str,
+        typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one)."),
+    ] = "pool",
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at once (default: one a core).", show_default=False)
     ] = None,
@@ -77,6 +81,7 @@ def campaign(
     if as_json and not status:
         raise ValueError("--json goes with --status")
     from semfocus.campaign import open_campaign
+    from semfocus.execution.executor import refuse_unknown
 
     opened = open_campaign(file, store, results=results or (), export=export)
     if stage is not None:
@@ -84,11 +89,13 @@ def campaign(
     if status or dry_run:
         _show(opened, stage, as_json=as_json, runs=dry_run)
         return
+    refuse_unknown(executor)
     writable_store(store)
     os.nice(max(0, nice - os.nice(0)))
     with _ended_politely():
         failed = opened.run(
             only=stage,
+            executor=executor,  # type: ignore[arg-type]  # checked above
             workers=workers,
             device=device,
             quiet=quiet,
