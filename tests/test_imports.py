@@ -29,6 +29,7 @@ def test_does_not_import_torch(code: str) -> None:
 
 def test_a_report_on_landscapes_does_not_import_torch(store: Store, tiny_spec) -> None:
     """Grids of losses are plain numbers; reading them must not load what computed them."""
+    from semfocus.execution.executor import Conditions
     from semfocus.execution.measuring import survey
     from semfocus.measurements.landscape.grids import Landscape as LandscapeOptions
     from semfocus.measurements.landscape.plan import plan_landscape
@@ -38,7 +39,7 @@ def test_a_report_on_landscapes_does_not_import_torch(store: Store, tiny_spec) -
     spec = tiny_spec()
     run(spec, store, device="cpu")
     planned = plan_landscape(store.directory(spec), LandscapeOptions(points=5), "cpu")
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
     (record,) = store.records()
     assert steepness(record), "there is something to read"
     arguments = ["report", "--store", str(store.path)]

@@ -9,6 +9,7 @@ import polars
 import pytest
 
 from semfocus import Study
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import measure_runs
 from semfocus.measurements import MEASUREMENTS, Lengths, Measurement, Twins
 from semfocus.report.pages import vega
@@ -132,7 +133,7 @@ def test_an_answer_that_cannot_be_kept_fails_its_run_and_no_worker(
 def test_two_measurements_of_one_kind_are_both_made(store: Store) -> None:
     spec = mini_study(2)[0]
     Study([spec], store).run(**SERIAL)
-    assert measure_runs([Twins(), Twins(replaced=3)], [spec], store, executor="serial") == {}
+    assert measure_runs([Twins(), Twins(replaced=3)], [spec], store, Conditions("serial")) == {}
     assert [each["replaced"] for each in store.directory(spec).kept("twins")] == [0, 3]
 
 
@@ -142,7 +143,7 @@ def test_what_another_process_has_measured_meanwhile_is_not_measured_again(
     spec = mini_study(2)[0]
     Study([spec], store).run(**SERIAL)
     monkeypatch.setattr(Twins, "is_known", lambda self, directory, part: True)
-    assert measure_runs([Twins()], [spec], store, executor="serial") == {}
+    assert measure_runs([Twins()], [spec], store, Conditions("serial")) == {}
     assert store.directory(spec).kept("twins") == []
 
 
@@ -237,7 +238,7 @@ def test_lengths_of_a_model_that_blew_up_are_kept_as_null(
     spec = mini_study(2)[0]
     Study([spec], store).run(**SERIAL)
     monkeypatch.setattr("semfocus.training.trained_run.load_run", lambda *arguments: Trained())
-    assert measure_runs([Lengths((8,), 10)], [spec], store, executor="serial") == {}
+    assert measure_runs([Lengths((8,), 10)], [spec], store, Conditions("serial")) == {}
     (row,) = store.directory(spec).kept("lengths")
     assert (row["loss"], row["accuracy"]) == (None, 0.5)
 

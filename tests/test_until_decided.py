@@ -26,7 +26,7 @@ def trained(monkeypatch: pytest.MonkeyPatch):
     asked: list[list[int]] = []
 
     def plant(top_k: list[int]) -> list[list[int]]:
-        def train(self, specs, how):
+        def train(self, specs, **how):
             asked.append(sorted({PAPER_SEEDS.index(spec.seed) for spec in specs}))
             found = []
             for spec in specs:

@@ -3,16 +3,17 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from semfocus.analysis.statistics.sequential import LOOKS
+from semfocus.execution.executor import Conditions
 from semfocus.measurements import Inside, Landscape, Measurement
 from semfocus.notation import did_you_mean, split_list
 from semfocus.recipes.source import Source, checked_specs, open_source
@@ -21,7 +22,7 @@ from semfocus.runs.arms import arm_of, run_title, varying_keys
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import Record
-from semfocus.studies import run_study
+from semfocus.studies.execution import train_runs
 from semfocus.studies.selection import read_contrasts, with_patterns, with_seeds, with_settings, with_tasks
 from semfocus.words import count_of
 
@@ -132,50 +133,38 @@ class Study:
         watcher: "Watcher | None" = None,
         until_decided: bool = False,
     ) -> "StudyResult":
-        """Train what is missing, then measure what the recipe asks for; the options are those of `train`.
+        """Train what is missing, then measure what the recipe asks for.
 
+        Progress is shown on standard error or in the notebook, unless `quiet`; a `watcher` hears of every epoch.
         The same call continues after an interruption, and reads what is there.
         """
-        trained = self.train(
-            executor=executor,
-            workers=workers,
-            device=device,
-            threads=threads,
-            log=log,
-            probe_every=probe_every,
-            quiet=quiet,
-            watcher=watcher,
-            until_decided=until_decided,
-        )
+        how = Conditions(executor, workers, device, threads, quiet=quiet, watcher=watcher)
+        trained = self.train(how, log=log, probe_every=probe_every, until_decided=until_decided)
         return trained.measured()
 
     def train(
         self,
+        how: Conditions,
         *,
-        executor: Literal["serial", "pool", "ray"] = "pool",
-        workers: int | None = None,
-        device: str = "auto",
-        threads: int = 1,
         log: Literal["tensorboard"] | None = None,
         probe_every: int | None = None,
-        quiet: bool = False,
-        watcher: "Watcher | None" = None,
         until_decided: bool = False,
     ) -> "StudyResult":
         """Train what is missing, in one stage or two; nothing is measured yet.
 
-        Progress is shown on standard error or in the notebook, unless `quiet`; a `watcher` hears of every epoch.
         `until_decided`: six seeds first, and ten only if the primary contrast is not decided by then.
         """
-        how = _Conditions(executor, workers, device, threads, log, probe_every, quiet, watcher)
+        # Measuring while a run trains is cheap; afterwards it means to train it again.
+        every = next((each.every for each in self.measurements if isinstance(each, Inside)), None)
+        train = partial(self._train, how=how, log=log, probe_every=probe_every or every)
         if until_decided:
-            return self._train_until_decided(how)
+            return self._train_until_decided(train, how)
         specs, plans = self.specs, []
         if self.source.next_stage is not None:
             plans.append(self._planned(f"{self.name}_search", specs))
-            specs = self._following(self._train(specs, how))
+            specs = self._following(train(specs))
         plans.append(self._planned(self.name, specs))
-        records = self._train(specs, how)
+        records = train(specs)
         return StudyResult(self, specs, records, how, plans)
 
     def refuse_undecidable(self) -> None:
@@ -189,14 +178,16 @@ class Study:
                 "--until-decided needs to know what is to be decided: CONTRASTS in the recipe, or --contrasts 'top_k(5) vs full'"
             )
 
-    def _train_until_decided(self, how: "_Conditions") -> "StudyResult":
+    def _train_until_decided(
+        self, train: Callable[[Sequence[RunSpec]], list[Record]], how: Conditions
+    ) -> "StudyResult":
         """Seeds in looks; what is known is read, so that the same call continues, and ends where it ended before."""
         self.refuse_undecidable()
         plans: list[Plan] = []
         for look in LOOKS:
             specs = with_seeds(self.specs, PAPER_SEEDS[: look.seeds])
             plans.append(self._planned(self.name, specs, looks=True))
-            result = StudyResult(self, specs, self._train(specs, how), how, plans)
+            result = StudyResult(self, specs, train(specs), how, plans)
             if result.is_decided:
                 break
         return result
@@ -227,25 +218,19 @@ class Study:
         following = self.source.marked(checked_specs(make, title, self.source.study_file))
         return following if self.seeds is None else with_seeds(following, self.seeds)
 
-    def _train(self, specs: Sequence[RunSpec], how: "_Conditions") -> list[Record]:
+    def _train(
+        self,
+        specs: Sequence[RunSpec],
+        how: Conditions,
+        log: Literal["tensorboard"] | None,
+        probe_every: int | None,
+    ) -> list[Record]:
         from semfocus.execution.display import described_runs, display
 
-        # Measuring while a run trains is cheap; afterwards it means to train it again.
-        every = next((each.every for each in self.measurements if isinstance(each, Inside)), None)
         shown = nullcontext(how.watcher) if how.watcher else display(described_runs(specs), quiet=how.quiet)
         with shown as watcher:
-            return run_study(
-                specs,
-                self.store,
-                executor=how.executor,
-                workers=how.workers,
-                device=how.device,
-                threads=how.threads,
-                watcher=watcher,
-                recipe_file=self.recipe_file(specs),
-                log=how.log,
-                probe_every=how.probe_every or every,
-            )
+            own = replace(how, recipe_file=self.recipe_file(specs), watcher=watcher)
+            return train_runs(specs, self.store, own, log=log, probe_every=probe_every)
 
     def _refuse_seeds_of_the_search(self) -> None:
         if self.source.next_stage is None or self.seeds is None:
@@ -261,27 +246,13 @@ class Study:
 
 
 @dataclass(frozen=True)
-class _Conditions:
-    """How runs are computed; none of it changes their results."""
-
-    executor: Literal["serial", "pool", "ray"]
-    workers: int | None
-    device: str
-    threads: int
-    log: Literal["tensorboard"] | None
-    probe_every: int | None
-    quiet: bool
-    watcher: "Watcher | None"
-
-
-@dataclass(frozen=True)
 class StudyResult:
     """The runs that are reported, what they show, and what could not be found out."""
 
     study: Study
     specs: list[RunSpec]
     records: list[Record]
-    how: _Conditions = field(repr=False)
+    how: Conditions = field(repr=False)
     plans: list[Plan] = field(default_factory=list)
     #: by the run's digest and the measurement's name, why it could not be made
     problems: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -293,23 +264,14 @@ class StudyResult:
 
     def measured(self) -> "StudyResult":
         """The same after what the recipe asks for was measured in the runs that are done."""
-        measurements, how = self.study.measurements, self.how
+        measurements = self.study.measurements
         if not measurements:
             return self
         from semfocus.execution.measuring import measure_runs
 
-        problems = measure_runs(
-            measurements,
-            self.done,
-            self.study.store,
-            executor=how.executor,
-            workers=how.workers,
-            device=how.device,
-            threads=how.threads,
-            recipe_file=self.study.recipe_file(self.specs),
-            quiet=how.quiet,
-        )
-        result = StudyResult(self.study, self.specs, self.records, how, self.plans, problems)
+        how = replace(self.how, recipe_file=self.study.recipe_file(self.specs), watcher=None)
+        problems = measure_runs(measurements, self.done, self.study.store, how)
+        result = replace(self, problems=problems)
         if "summaries" in vars(self):  # of the same records: what was measured is read when it is asked for
             vars(result)["summaries"] = self.summaries
         return result

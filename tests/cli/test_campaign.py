@@ -213,9 +213,8 @@ def test_the_campaign_of_the_results_counts_what_was_exported() -> None:
         ROOT / "results",
     )
     found = {each["name"]: each for each in read_json(invoke(*words, "--status", "--json").output)}
-    assert found["k_sweep"]["runs"] == 280
-    assert found["k_sweep"]["exported"] >= 119
-    assert found["controls"]["exported"] >= 80
+    assert found["matched"]["runs"] == 320
+    assert found["all stages"]["exported"] >= 391
     assert found["even_pairs"]["exported"] >= 21
     assert found["listops"]["runs"] == 2
     assert found["all stages"]["failed"] == 0

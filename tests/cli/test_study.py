@@ -96,7 +96,7 @@ def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("semfocus.study.run_study", interrupt)
+    monkeypatch.setattr("semfocus.study.train_runs", interrupt)
     result = invoke("quick", *SERIAL)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
@@ -267,7 +267,7 @@ def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
 
 
 def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_first(specs, store, **options) -> list[dict]:
+    def fail_first(specs, store, how, **options) -> list[dict]:
         states = [("failed", "no memory"), ("failed", "no disk"), *[("done", None)] * len(specs)]
         return [
             Record(
@@ -276,7 +276,7 @@ def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pyte
             for spec, (state, reason) in zip(specs, states, strict=False)
         ]
 
-    monkeypatch.setattr("semfocus.study.run_study", fail_first)
+    monkeypatch.setattr("semfocus.study.train_runs", fail_first)
     result = invoke("tuned", *SERIAL)
     assert result.exit_code == 3
     *failures, last = result.stderr.splitlines()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from semfocus.execution.executor import Conditions
 from semfocus.execution.jobs import MeasuringJob, as_line, from_line
 from semfocus.execution.measuring import Measured, measure_runs
 from semfocus.execution.progress import Watcher
@@ -35,7 +36,7 @@ class Seen(Watcher):
 def looks(store, specs, probing=PROBING, executor="serial", workers=None) -> list[str]:
     """The runs that were measured, each once."""
     seen = Seen()
-    assert measure_runs([probing], specs, store, executor=executor, workers=workers, watcher=seen) == {}
+    assert measure_runs([probing], specs, store, Conditions(executor, workers=workers, watcher=seen)) == {}
     return list(dict.fromkeys(seen.runs))
 
 
@@ -91,11 +92,11 @@ def test_a_run_that_cannot_be_looked_into_does_not_stop_the_others(store, traine
     directory = store.directory(trained[0])
     (directory.path / "probes.json").write_text("{")
     missing = Inside(epochs=("99",), samples=5)
-    errors = measure_runs([PROBING], trained[:2], store, executor="serial")
+    errors = measure_runs([PROBING], trained[:2], store, Conditions("serial"))
     assert list(errors) == [(trained[0].digest, "inside")]
     assert "damaged" in errors[trained[0].digest, "inside"]
     assert patterns_of(store, trained[1])
-    (reason,) = measure_runs([missing], trained[1:2], store, executor="serial").values()
+    (reason,) = measure_runs([missing], trained[1:2], store, Conditions("serial")).values()
     assert "epochs 0 to 2" in reason
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import measure_runs
 from semfocus.measurements import Twins
 from semfocus.measurements.twins import stability_inputs, twin_distances
@@ -62,7 +63,7 @@ def test_the_twins_of_a_study_are_trained_once_and_a_damaged_one_stops_no_other(
     specs = mini_study()[:3]
     run_study(specs, store, executor="serial")
     (store.directory(specs[0]).path / "twins.json").write_text("{")
-    errors = measure_runs([Twins()], specs, store, executor=executor, workers=2)
+    errors = measure_runs([Twins()], specs, store, Conditions(executor, workers=2))
     assert list(errors) == [(specs[0].digest, "twins")]
     assert "damaged" in errors[specs[0].digest, "twins"]
     there = [store.directory(spec).kept("twins") for spec in specs[1:]]

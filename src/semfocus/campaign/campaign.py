@@ -5,14 +5,14 @@ from functools import cached_property
 from pathlib import Path
 
 from semfocus.campaign.stage import ENDED, OpenStage, Stage, open_stage
-from semfocus.campaign.work import Conditions, StageWork
+from semfocus.campaign.work import StageWork
+from semfocus.execution.executor import Conditions, ExecutorName
 from semfocus.notation import did_you_mean
 from semfocus.report.export import archive, folders_of_tables, read_export
 from semfocus.runs import RunSpec, Store, load_recipe, open_store
 from semfocus.runs.plan import Plan
 from semfocus.runs.recipe_file import defines_classes
 from semfocus.runs.record import Record, read_record
-from semfocus.studies.execution import ExecutorName
 from semfocus.studies.selection import without_repeats
 
 
@@ -129,10 +129,10 @@ class Campaign:
         `say` hears of every stage. Ctrl-C saves all runs and exports what has ended; the same call continues.
         """
         failed: list[str] = []
-        how = Conditions(executor, workers, device, quiet, export_seconds)
+        how = Conditions(executor, workers, device, quiet=quiet)
         stages = self.stages if only is None else [self.stage(only)]
         for number, stage in enumerate(stages, start=1):
-            work = StageWork(self, stage, how)
+            work = StageWork(self, stage, how, export_seconds)
             say(f"stage {number} of {len(stages)}: {stage.name}, {work.words()}")
             try:
                 failed += work.train()

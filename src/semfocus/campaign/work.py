@@ -4,18 +4,18 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from semfocus.campaign.stage import ENDED, OpenStage
 from semfocus.execution.display import described_runs, display
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import measure_runs
 from semfocus.execution.progress import Watcher
 from semfocus.runs import RunSpec
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import read_record
 from semfocus.studies import run_study
-from semfocus.studies.execution import ExecutorName
 
 if TYPE_CHECKING:
     from semfocus.campaign.campaign import Campaign
@@ -24,22 +24,14 @@ if TYPE_CHECKING:
 _CHECKPOINTS = 60.0
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """How runs are computed and shown; none of it changes their results."""
-
-    executor: ExecutorName
-    workers: int | None
-    device: str
-    quiet: bool
-    export_seconds: float
-
-
 class StageWork:
     """What a campaign does with one of its stages."""
 
-    def __init__(self, campaign: "Campaign", stage: OpenStage, how: Conditions) -> None:
+    def __init__(
+        self, campaign: "Campaign", stage: OpenStage, how: Conditions, export_seconds: float
+    ) -> None:
         self.campaign, self.stage, self.study, self.how = campaign, stage, stage.study, how
+        self.export_seconds = export_seconds
         self.plans: list[Plan] = []
         self.exported_at = time.monotonic()
 
@@ -106,11 +98,7 @@ class StageWork:
             self.stage.measurements,
             [spec for spec in there if read_record(store.directory(spec)).state == "done"],
             store,
-            executor=self.how.executor,
-            workers=self.how.workers,
-            device=self.how.device,
-            recipe_file=self.study.recipe_file(specs),
-            quiet=self.how.quiet,
+            replace(self.how, recipe_file=self.study.recipe_file(specs)),
         )
         return [f"{self.stage.name}: run {run}: {name}: {reason}" for (run, name), reason in problems.items()]
 
@@ -119,7 +107,7 @@ class StageWork:
         self.exported_at = time.monotonic()
 
     def export_if_due(self) -> bool:
-        is_due = time.monotonic() - self.exported_at >= self.how.export_seconds
+        is_due = time.monotonic() - self.exported_at >= self.export_seconds
         if is_due:
             self.export()
         return is_due

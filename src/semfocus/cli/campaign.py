@@ -81,7 +81,7 @@ def campaign(
     if as_json and not status:
         raise ValueError("--json goes with --status")
     from semfocus.campaign import open_campaign
-    from semfocus.execution.executor import refuse_unknown
+    from semfocus.execution.executor import Conditions
 
     opened = open_campaign(file, store, results=results or (), export=export)
     if stage is not None:
@@ -89,7 +89,7 @@ def campaign(
     if status or dry_run:
         _show(opened, stage, as_json=as_json, runs=dry_run)
         return
-    refuse_unknown(executor)
+    Conditions(executor)  # type: ignore[arg-type]  # it checks
     writable_store(store)
     os.nice(max(0, nice - os.nice(0)))
     with _ended_politely():

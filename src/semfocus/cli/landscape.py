@@ -73,6 +73,7 @@ def landscape(
     Example: semfocus landscape 2093563c 5a7e0d11 --points 41 --pairs 3 --page landscape.html
     """
     from semfocus.cli.landscape_result import print_landscapes
+    from semfocus.execution.executor import Conditions
     from semfocus.execution.measuring import survey
     from semfocus.measurements import Landscape
     from semfocus.measurements.landscape.plan import plan_landscape
@@ -89,15 +90,8 @@ def landscape(
         raise ValueError(f"a run is named twice: {', '.join(runs)}")
     used = _recipe_of(found, recipe)
     planned = [plan_landscape(run, options, device, threads) for run in found]
-    survey(
-        [place for each in planned for place in each.places],
-        executor=executor,
-        workers=workers,
-        device=device,
-        threads=threads,
-        recipe_file=used,
-        quiet=quiet,
-    )
+    how = Conditions(executor, workers, device, threads, recipe_file=used, quiet=quiet)  # type: ignore[arg-type]
+    survey([place for each in planned for place in each.places], how)
     results = [read_landscape(each) for each in planned]
     written = []
     if page is not None and only_maps:

@@ -105,6 +105,7 @@ def study(
     if name is None:
         raise ValueError("say which recipe: semfocus study NAME, or --list to see all")
     from semfocus.cli.study_result import failure_line, show_result
+    from semfocus.execution.executor import Conditions
     from semfocus.study import SearchFailed, Study
 
     wanted = None if seeds is None else parse_seeds(seeds)
@@ -139,19 +140,11 @@ def study(
 
         print_plan(chosen, device=device, threads=threads, workers=workers, as_json=as_json)
         return
-    _refuse_unusable(executor, log, device)
+    how = Conditions(executor, workers, device, threads, quiet=quiet)  # type: ignore[arg-type]  # it checks
+    _refuse_unusable(log, device)
     writable_store(store)
     try:
-        result = chosen.train(
-            executor=executor,  # type: ignore[arg-type]  # checked above
-            workers=workers,
-            device=device,
-            threads=threads,
-            log=log,  # type: ignore[arg-type]
-            probe_every=probe_every,
-            quiet=quiet,
-            until_decided=until_decided,
-        )
+        result = chosen.train(how, log=log, probe_every=probe_every, until_decided=until_decided)  # type: ignore[arg-type]
     except SearchFailed as error:
         for record in error.records:
             typer.echo(failure_line(record, chosen.store), err=True)
@@ -173,12 +166,10 @@ def _deprecations_shown() -> Iterator[None]:
         typer.echo(f"warning: {message}", err=True)
 
 
-def _refuse_unusable(executor: str, log: str | None, device: str) -> None:
+def _refuse_unusable(log: str | None, device: str) -> None:
     """Before anything is written."""
-    from semfocus.execution.executor import refuse_unknown
     from semfocus.training.device import resolve_device
 
-    refuse_unknown(executor)
     if log not in (None, "tensorboard"):
         raise ValueError(f"log must be 'tensorboard', got {log!r}")
     resolve_device(device)

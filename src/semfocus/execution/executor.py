@@ -1,14 +1,49 @@
-"""What every executor of jobs can do: in this process, in a pool of processes, on a Ray cluster."""
+"""Who performs jobs, and under which conditions: this process, a pool of processes, a Ray cluster."""
 
 import os
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, get_args
 
 from semfocus.execution.jobs import Job, Message
+from semfocus.execution.progress import Watcher
 
 #: hears what a job is called (its `run`) and a message about it
 Hear = Callable[[str, Message], None]
-NAMES = ("serial", "pool", "ray")
+ExecutorName = Literal["serial", "pool", "ray"]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How work is done, and who hears of it; none of it changes a result."""
+
+    executor: ExecutorName = "pool"
+    workers: int | None = None
+    device: str = "auto"
+    threads: int = 1
+    #: how often something that fails is tried in all
+    attempts: int = 3
+    #: a user's file, with patterns, tasks and measurements of their own
+    recipe_file: Path | None = None
+    quiet: bool = True
+    watcher: Watcher | None = None
+
+    def __post_init__(self) -> None:
+        if self.executor not in get_args(ExecutorName):
+            raise ValueError(f"executor must be serial, pool or ray, got {self.executor!r}")
+        for name in ("workers", "threads", "attempts"):
+            at_least_one(name, getattr(self, name))
+
+    @property
+    def recipe(self) -> str | None:
+        """The user's file as a job names it."""
+        return None if self.recipe_file is None else str(self.recipe_file.absolute())
+
+
+def at_least_one(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
 
 
 class Executor(Protocol):
@@ -35,27 +70,19 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(
-    name: str, hear: Hear, workers: int | None, threads: int, program: str = "semfocus.execution.worker"
-) -> Executor:
-    """The executor of this name; `program`: the module that worker processes of the pool run."""
-    refuse_unknown(name)
-    if name == "serial":
+def make_executor(how: Conditions, hear: Hear, program: str = "semfocus.execution.worker") -> Executor:
+    """The executor of these conditions; `program`: the module that worker processes of the pool run."""
+    if how.executor == "serial":
         from semfocus.execution.executors.serial import Serial
 
         return Serial(hear)
-    if name == "pool":
+    if how.executor == "pool":
         from semfocus.execution.executors.pool import Pool
 
-        return Pool(workers or max(1, usable_cores() // threads), threads, hear, program)
+        return Pool(how.workers or max(1, usable_cores() // how.threads), how.threads, hear, program)
     from semfocus.execution.executors.ray import RayExecutor
 
-    return RayExecutor(workers, threads, hear)
-
-
-def refuse_unknown(name: str) -> None:
-    if name not in NAMES:
-        raise ValueError(f"executor must be serial, pool or ray, got {name!r}")
+    return RayExecutor(how.workers, how.threads, hear)
 
 
 def usable_cores() -> int:

@@ -1,15 +1,14 @@
 """Measuring runs that are there: what is missing is computed by any executor, and kept with each run."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from semfocus.execution.display import Described, display
-from semfocus.execution.executor import make_executor, refuse_unknown
+from semfocus.execution.executor import Conditions, make_executor
 from semfocus.execution.jobs import MeasuringJob, Message
-from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
 from semfocus.measurements import Landscape, Measurement
 from semfocus.measurements.landscape.grids import missing_parts
@@ -30,6 +29,7 @@ class Measured:
     directory: RunDirectory
     measurement: Measurement
     part: Any
+    hold: "Hold"
     #: None where nobody knows the spec without reading it
     spec: RunSpec | None = None
 
@@ -38,14 +38,25 @@ class Measured:
         return self.measurement.size(self.part)
 
 
+class Hold:
+    """What is held while parts are computed; taken with the first of them, or when another process has let go of it."""
+
+    def __init__(self, held: ExitStack, own: Callable[[], AbstractContextManager[object]]) -> None:
+        self._held, self._own, self._is_ours = held, own, False
+
+    def take(self) -> None:
+        """RunBusy while another process has it."""
+        if not self._is_ours:
+            self._held.enter_context(self._own())
+            self._is_ours = True
+
+
 @dataclass(frozen=True)
 class MeasuringItem:
     """Nothing is known before; what comes is kept in the run's directory."""
 
     work: Measured
-    device: str
-    threads: int
-    recipe_file: str | None
+    how: Conditions
 
     @property
     def name(self) -> str:
@@ -65,15 +76,16 @@ class MeasuringItem:
 
     def job(self) -> MeasuringJob:
         work = self.work
+        work.hold.take()
         return MeasuringJob(
             run=self.name,
             place=str(work.directory.path.absolute()),
             measurement=work.measurement.name,
             options=work.measurement.values(),
             part=work.part,
-            device=self.device,
-            threads=self.threads,
-            recipe_file=self.recipe_file,
+            device=self.how.device,
+            threads=self.how.threads,
+            recipe_file=self.how.recipe,
         )
 
     def finished(self, message: Message) -> str:
@@ -91,125 +103,60 @@ class MeasuringItem:
         return str(message["reason"])
 
 
-def compute_parts(
-    parts: Sequence[Measured],
-    *,
-    executor: str = "pool",
-    workers: int | None = None,
-    device: str = "auto",
-    threads: int = 1,
-    attempts: int = 3,
-    recipe_file: Path | None = None,
-    quiet: bool = True,
-    watcher: Watcher | None = None,
-) -> dict[str, str]:
+def compute_parts(parts: Sequence[Measured], how: Conditions) -> dict[str, str]:
     """Why parts failed, by the digest of the part; empty if none did.
 
     After Ctrl-C or a kill the same call continues with what is missing.
     """
-    refuse_unknown(executor)
-    recipe = None if recipe_file is None else str(recipe_file.absolute())
-    items = [MeasuringItem(part, device, threads, recipe) for part in parts]
-    with display(described_parts(parts), quiet=quiet, noun="parts measured") as shown:
-        schedule = Schedule(items, attempts, [shown, *([] if watcher is None else [watcher])])
-        schedule.run(lambda hear: make_executor(executor, hear, workers, threads))
+    items = [MeasuringItem(part, how) for part in parts]
+    with display(described_parts(parts), quiet=how.quiet, noun="parts measured") as shown:
+        schedule = Schedule(items, how.attempts, [shown, *([] if how.watcher is None else [how.watcher])])
+        schedule.run(lambda hear: make_executor(how, hear))
     return {name: reason for name, reason in schedule.results.items() if reason}
 
 
-def parts_of(
-    measurement: Measurement,
-    directory: RunDirectory,
-    spec: RunSpec | None,
-    device: str,
-    threads: int,
-    place: int = 0,
-) -> list[Measured]:
-    """What a measurement lacks in one run; `place`: its own in the list of measurements, which may have two of a kind."""
-    return [
-        Measured(f"{directory.name}/{measurement.name}/{place}-{number}", directory, measurement, part, spec)
-        for number, part in enumerate(measurement.missing(directory, device, threads))
-    ]
-
-
 def measure_runs(
-    measurements: Sequence[Measurement],
-    specs: Sequence[RunSpec],
-    store: Store,
-    *,
-    executor: str = "pool",
-    workers: int | None = None,
-    device: str = "auto",
-    threads: int = 1,
-    attempts: int = 3,
-    recipe_file: Path | None = None,
-    quiet: bool = True,
-    watcher: Watcher | None = None,
+    measurements: Sequence[Measurement], specs: Sequence[RunSpec], store: Store, how: Conditions
 ) -> dict[tuple[str, str], str]:
     """Why measurements could not be made, by the run's digest and the measurement's name; empty if all were."""
     errors: dict[tuple[str, str], str] = {}
     parts: list[Measured] = []
-    with ExitStack() as owned:
-        for place, measurement in enumerate(measurements):
+    with ExitStack() as held:
+        for place, measurement in enumerate(measurements):  # there may be two of a kind
             for spec in specs:
                 own, directory = measurement.of(spec), store.directory(spec)
+                if own is None:
+                    continue
                 try:
-                    found = [] if own is None else parts_of(own, directory, spec, device, threads, place)
-                    if own is not None and found:
-                        owned.enter_context(own.owned(directory, [each.part for each in found]))
+                    missing = own.missing(directory, how.device, how.threads)
                 except UNMEASURABLE as error:
                     errors[spec.digest, measurement.name] = str(error)
-                else:
-                    parts += found
-        failed = compute_parts(
-            parts,
-            executor=executor,
-            workers=workers,
-            device=device,
-            threads=threads,
-            attempts=attempts,
-            recipe_file=recipe_file,
-            quiet=quiet,
-            watcher=watcher,
-        )
+                    continue
+                hold = Hold(held, partial(own.owned, directory, missing))
+                parts += [
+                    Measured(
+                        f"{directory.name}/{own.name}/{place}-{number}", directory, own, part, hold, spec
+                    )
+                    for number, part in enumerate(missing)
+                ]
+        failed = compute_parts(parts, how)
     for name, reason in failed.items():
         run, measured, _ = name.split("/")
         errors.setdefault((run, measured), reason)
     return errors
 
 
-def survey(
-    places: Sequence[LandscapeDirectory],
-    *,
-    executor: str = "pool",
-    workers: int | None = None,
-    device: str = "auto",
-    threads: int = 1,
-    attempts: int = 3,
-    recipe_file: Path | None = None,
-    quiet: bool = True,
-    watcher: Watcher | None = None,
-) -> None:
+def survey(places: Sequence[LandscapeDirectory], how: Conditions) -> None:
     """Compute what landscapes lack, row by row. After Ctrl-C or a kill the same call continues, and gives the same bits."""
     parts = []
-    with ExitStack() as owned:
+    with ExitStack() as held:
         for place in places:
-            owned.enter_context(place.owned())
-            run = RunDirectory(place.path.parent.parent)
+            run, hold = RunDirectory(place.path.parent.parent), Hold(held, place.owned)
             parts += [
-                Measured(f"{run.name}/{place.name}/{part['row']}", run, Landscape(), part)
+                Measured(f"{run.name}/{place.name}/{part['row']}", run, Landscape(), part, hold)
                 for part in missing_parts(place)
             ]
-        failed = compute_parts(
-            parts,
-            executor=executor,
-            workers=workers,
-            device=device,
-            threads=threads,
-            attempts=attempts,
-            recipe_file=recipe_file,
-            quiet=quiet,
-            watcher=watcher,
-        )
+        failed = compute_parts(parts, how)
     for name, reason in failed.items():
         raise ValueError(f"landscape {name.partition('/')[2]}: {reason}")
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from semfocus.execution.executor import Executor, Hear
 from semfocus.execution.jobs import Job, Message
 from semfocus.execution.progress import Watcher, Work
+from semfocus.runs import RunBusy
 
 #: what another process has is looked at again after these seconds, then after twice as many, up to the last
 _FIRST_LOOK, _LAST_LOOK = 0.25, 2.0
@@ -33,7 +34,10 @@ class Item(Protocol):
         """The result, if it is there."""
         ...
 
-    def job(self) -> Job: ...
+    def job(self) -> Job:
+        """What a worker is told; RunBusy while another process has it."""
+        ...
+
     def finished(self, message: Message) -> Any:
         """The result, from the message that the job has ended."""
         ...
@@ -99,7 +103,12 @@ class Schedule:
                 self.waiting.append(name)
             elif not self._end_if_known(name):
                 self.tries[name] += 1
-                executor.start(self.items[name].job())
+                try:
+                    job = self.items[name].job()
+                except RunBusy:
+                    self._put_back(name)
+                else:
+                    executor.start(job)
 
     def _patience(self) -> float:
         """Seconds until something that another process has should be looked at; at most one, at least a moment."""

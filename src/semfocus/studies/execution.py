@@ -2,19 +2,19 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from semfocus.execution.executor import make_executor, refuse_unknown
-from semfocus.execution.jobs import check_recipe
+from semfocus.execution.executor import Conditions, ExecutorName, at_least_one, make_executor
+from semfocus.execution.jobs import Message, TrainingJob, check_recipe
 from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
-from semfocus.execution.training import TrainingOptions, training_items
 from semfocus.mechanisms import Pattern
-from semfocus.runs import RunSpec, Store, open_store
-from semfocus.runs.record import Record
-
-ExecutorName = Literal["serial", "pool", "ray"]
+from semfocus.runs import RunBusy, RunSpec, Store, open_store
+from semfocus.runs.directory import DamagedRun
+from semfocus.runs.journal import CorruptJournal
+from semfocus.runs.record import Record, read_record
 
 
 def run_study(
@@ -40,33 +40,89 @@ def run_study(
     store, tries a failed run again, as often as it may. After Ctrl-C, or on a full disk, the same call continues.
     `probe_every` notes what is measured inside the models along training; results do not depend on it.
     """
+    path = None if recipe_file is None else Path(recipe_file)
+    how = Conditions(executor, workers, device, threads, attempts, path, watcher=watcher)
+    at = store if isinstance(store, Store) else open_store(store)
+    return train_runs(specs, at, how, log=log, probe_every=probe_every, checkpoint_seconds=checkpoint_seconds)
+
+
+def train_runs(
+    specs: Sequence[RunSpec],
+    store: Store,
+    how: Conditions,
+    *,
+    log: Literal["tensorboard"] | None = None,
+    probe_every: int | None = None,
+    checkpoint_seconds: float = 10.0,
+) -> list[Record]:
+    """`run_study` under conditions that are a value."""
     from semfocus.training.device import resolve_device
 
-    at = store if isinstance(store, Store) else open_store(store)
-    for name, value in (
-        ("workers", workers),
-        ("threads", threads),
-        ("attempts", attempts),
-        ("probe_every", probe_every),
-    ):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    _check_recipes(specs, executor, recipe_file)
-    resolve_device(device)
-    watchers = [] if watcher is None else [watcher]
+    at_least_one("probe_every", probe_every)
+    _check_recipes(specs, how)
+    resolve_device(how.device)
+    watchers = [] if how.watcher is None else [how.watcher]
     if log is not None:
-        watchers.append(_logger(log, at))
-    options = TrainingOptions(
-        device=device,
-        threads=threads,
-        checkpoint_seconds=checkpoint_seconds,
-        recipe_file=None if recipe_file is None else str(Path(recipe_file).absolute()),
-        probe_every=probe_every,
-    )
-    at.path.mkdir(parents=True, exist_ok=True)
-    schedule = Schedule(training_items(specs, at, options), attempts, watchers)
-    schedule.run(lambda hear: make_executor(executor, hear, workers, threads))
+        watchers.append(_logger(log, store))
+    store.path.mkdir(parents=True, exist_ok=True)
+    once = {spec.digest: spec for spec in specs}.values()
+    items = [TrainingItem(spec, store, how, probe_every, checkpoint_seconds) for spec in once]
+    schedule = Schedule(items, how.attempts, watchers)
+    schedule.run(lambda hear: make_executor(how, hear))
     return [schedule.results[spec.digest] for spec in specs]
+
+
+class TrainingItem:
+    """One run in a schedule; its directory has what must survive."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        store: Store,
+        how: Conditions,
+        probe_every: int | None,
+        checkpoint_seconds: float,
+    ) -> None:
+        self.work = spec
+        self.name = spec.digest
+        self.place = str(store.path)
+        self.directory = store.directory(spec)
+        self.how, self.probe_every, self.checkpoint_seconds = how, probe_every, checkpoint_seconds
+
+    def known(self) -> Record | None:
+        return read_record(self.directory) if self.directory.has_ended else None
+
+    def job(self) -> TrainingJob:
+        return TrainingJob(
+            run=self.name,
+            spec=self.work.model_dump(mode="json"),
+            store=str(Path(self.place).absolute()),
+            device=self.how.device,
+            threads=self.how.threads,
+            checkpoint_seconds=self.checkpoint_seconds,
+            recipe_file=self.how.recipe,
+            probe_every=self.probe_every,
+        )
+
+    def finished(self, message: Message) -> Record:
+        return read_record(self.directory)
+
+    def attempt_failed(self, message: Message) -> None:
+        """Write the failure into the journal, unless the worker could do so itself, and its traceback beside it."""
+        self.directory.create(self.work.model_dump(mode="json"))
+        # Busy: another process has already gone on with it. Damaged: nothing can be added, and reading says so.
+        with suppress(RunBusy, DamagedRun, CorruptJournal), self.directory.owned():
+            last: dict[str, Any] = (self.directory.events() or [{}])[-1]
+            if (last.get("event"), last.get("reason")) != ("failed", message["reason"]):
+                self.directory.note("failed", kind=message["kind"], reason=message["reason"])
+            if message.get("traceback"):
+                self.directory.write_failure(message["traceback"])
+
+    def failed(self, message: Message) -> Record:
+        record = read_record(self.directory)
+        if record["state"] in ("failed", "corrupt"):
+            return record
+        return record | {"state": "failed", "reason": message["reason"]}
 
 
 def _logger(name: str, store: Store) -> Watcher:
@@ -77,18 +133,15 @@ def _logger(name: str, store: Store) -> Watcher:
     return TensorBoardLog(store.path / "tensorboard")
 
 
-def _check_recipes(
-    specs: Sequence[RunSpec], executor: str, recipe_file: str | os.PathLike[str] | None
-) -> None:
+def _check_recipes(specs: Sequence[RunSpec], how: Conditions) -> None:
     """What a worker would only find out later, for every run anew."""
-    refuse_unknown(executor)
     for wanted in {spec.recipe for spec in specs if spec.recipe is not None}:
-        if recipe_file is None:
+        if how.recipe_file is None:
             raise ValueError(f"the runs use the recipe file of digest {wanted[:12]}: say which it is")
-        check_recipe(Path(recipe_file), wanted)
+        check_recipe(how.recipe_file, wanted)
     for spec in specs:
         for value in _values(spec):
-            if executor != "serial" and spec.recipe is None and not _built_in(value):
+            if how.executor != "serial" and spec.recipe is None and not _built_in(value):
                 raise ValueError(
                     f"{value} is defined in {type(value).__module__}, which worker processes do not load: "
                     "put it in a recipe file and name that file, or use the serial executor"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from semfocus.execution.display import display
-from semfocus.execution.executor import Executor, Hear, make_executor
+from semfocus.execution.executor import Conditions, Executor, Hear, make_executor
 from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
 from semfocus.mechanisms import Pattern
@@ -90,7 +90,9 @@ def run_trial(
         checkpoint_seconds,
     )
     on_gpu = resolve_device(device).type != "cpu"
-    train = _Trainer(options, executor, workers or (1 if on_gpu else None), quiet, watcher)
+    workers = workers or (1 if on_gpu else None)
+    how = Conditions(executor, workers, device, threads, _ATTEMPTS, quiet=quiet, watcher=watcher)
+    train = _Trainer(options, how)
     return carry_out(prepared, train)
 
 
@@ -99,24 +101,20 @@ class _Trainer:
     """Records of runs: read if they have ended, else computed."""
 
     options: TrialOptions
-    executor: str
-    workers: int | None
-    quiet: bool
-    watcher: Watcher | None
+    how: Conditions
 
     def records(self, specs: Sequence[TrialRunSpec]) -> list[dict[str, Any]]:
         """In the order of the specs."""
         items = [TrialItem(spec, self.options) for spec in {spec.digest: spec for spec in specs}.values()]
         works = described_trial([item.work for item in items])
-        more = [] if self.watcher is None else [self.watcher]
-        with display(works, quiet=self.quiet) as shown:
-            schedule = Schedule(items, _ATTEMPTS, [shown, *more])
+        more = [] if self.how.watcher is None else [self.how.watcher]
+        with display(works, quiet=self.how.quiet) as shown:
+            schedule = Schedule(items, self.how.attempts, [shown, *more])
             schedule.run(self._make_executor)
         return [schedule.results[spec.digest] for spec in specs]
 
     def _make_executor(self, hear: Hear) -> Executor:
-        threads = self.options.threads
-        return make_executor(self.executor, hear, self.workers, threads, program="semfocus.trial.worker")
+        return make_executor(self.how, hear, program="semfocus.trial.worker")
 
 
 def prepare(

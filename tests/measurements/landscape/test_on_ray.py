@@ -2,6 +2,7 @@
 
 import pytest
 
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import survey
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
@@ -18,6 +19,6 @@ def test_ray_gives_the_same_bits_as_this_process(trained: RunDirectory) -> None:
     found = []
     for executor, place in (("serial", trained), ("ray", copy_of(trained, "other"))):
         planned = plan_landscape(place, options, "cpu")
-        survey(planned.places, executor=executor, workers=2, device="cpu")
+        survey(planned.places, Conditions(executor, workers=2, device="cpu"))
         found.append(read_landscape(planned).as_plain())
     assert found[0] == found[1]

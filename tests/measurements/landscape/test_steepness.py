@@ -3,6 +3,7 @@
 from pathlib import Path
 from statistics import median
 
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import survey
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
@@ -26,12 +27,12 @@ def test_the_median_over_finished_grids_of_the_training_loss(store: Store, tiny_
     assert steepness(read_record(directory)) == []
     planned = plan_landscape(directory, Landscape(points=5, radius=1.0, pairs=2), "cpu")
     assert steepness(read_record(directory)) == [], "planned, and not computed yet"
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
     other = plan_landscape(directory, Landscape(points=3, radius=0.2), "cpu")
-    survey(other.places, executor="serial", device="cpu")
+    survey(other.places, Conditions("serial", device="cpu"))
     unlike = plan_landscape(directory, Landscape(points=5, radius=1.0, samples=7), "cpu")
     apart = plan_landscape(directory, Landscape(points=5, radius=1.0, data="held_out"), "cpu")
-    survey([*unlike.places, *apart.places], executor="serial", device="cpu")
+    survey([*unlike.places, *apart.places], Conditions("serial", device="cpu"))
     rows = steepness(read_record(directory))
     assert len(rows) == 2, (
         "grids on fewer samples are of another kind, those of held-out data are no part of it"

@@ -5,18 +5,23 @@ import math
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
 import torch
 
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import Measured, survey
 from semfocus.execution.progress import Watcher
 from semfocus.measurements import Landscape
+from semfocus.measurements.landscape.grids import missing_parts
 from semfocus.measurements.landscape.plan import PlannedLandscape, plan_landscape
 from semfocus.measurements.landscape.surface import Surface, read_landscape
-from semfocus.runs import RunBusy, RunDirectory, Store
+from semfocus.runs import RunDirectory, Store
 from semfocus.runs.checkpoints import Checkpoint, save_checkpoint
 from semfocus.runs.directory import DamagedRun
 from semfocus.training import dataset_of, evaluate, run
@@ -27,7 +32,7 @@ SMALL = Landscape(points=5, radius=0.5)
 
 def computed(trained: RunDirectory, options: Landscape = SMALL, executor: str = "serial") -> Surface:
     planned = plan_landscape(trained, options, "cpu")
-    survey(planned.places, executor=executor, workers=2, device="cpu")
+    survey(planned.places, Conditions(executor, workers=2, device="cpu"))
     return read_landscape(planned)
 
 
@@ -81,7 +86,7 @@ def test_what_is_there_is_not_computed_again(trained: RunDirectory, monkeypatch:
     monkeypatch.setattr(
         type(planned.grids[0]), "add_row", lambda self, row, *rest: (rows.append(row), add(self, row, *rest))
     )
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
     assert rows == [3, 0, 4]  # the centre's row came first, then its neighbours
     assert np.array_equal(read_landscape(planned).grids[0].losses, whole)
 
@@ -94,6 +99,7 @@ from semfocus.runs import RunDirectory
 from semfocus.measurements.landscape.place import LandscapeDirectory
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
+from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import Measured, survey
 from semfocus.execution.progress import Watcher
 
@@ -108,7 +114,7 @@ def add_three(*arguments):
 
 LandscapeDirectory.add_row = add_three
 planned = plan_landscape(RunDirectory(Path(sys.argv[1])), Landscape(points=15), "cpu")
-survey(planned.places, executor=sys.argv[2], workers=2, device="cpu")
+survey(planned.places, Conditions(sys.argv[2], workers=2, device="cpu"))
 """
 
 
@@ -141,11 +147,11 @@ def test_ctrl_c_keeps_the_rows_that_are_done(trained: RunDirectory) -> None:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        survey(planned.places, executor="serial", device="cpu", watcher=Interrupt())
+        survey(planned.places, Conditions("serial", device="cpu", watcher=Interrupt()))
     assert sorted(planned.grids[0].rows()) == [1, 2]
     with pytest.raises(ValueError, match="lacks 3 of its 5 rows"):
         read_landscape(planned)
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
     assert len(planned.grids[0].rows()) == 5
 
 
@@ -159,10 +165,48 @@ def test_losses_that_are_not_finite_are_kept_as_they_are(trained: RunDirectory) 
     assert "nan" in plain or "inf" in plain
 
 
-def test_a_landscape_in_use_is_not_touched(trained: RunDirectory) -> None:
-    planned = plan_landscape(trained, SMALL, "cpu")
-    with planned.grids[0].owned(), pytest.raises(RunBusy, match="is being computed by another process"):
-        survey(planned.places, executor="serial", device="cpu")
+def test_a_landscape_in_use_is_waited_for_and_not_touched(trained: RunDirectory) -> None:
+    """Here the other process computes the first grid; the second is left to us."""
+    planned = plan_landscape(trained, Landscape(points=5, radius=0.25, pairs=2), "cpu")
+    place, *others = planned.places
+    seen = Seen()
+    with ThreadPoolExecutor(1) as threads:
+        with place.owned():
+            waiting = threads.submit(survey, planned.places, Conditions("serial", device="cpu", watcher=seen))
+            assert seen.computed.wait(60), "what nobody has is computed meanwhile"
+            while any(missing_parts(each) for each in others):
+                time.sleep(0.01)
+            assert place.rows() == {}
+            for part in missing_parts(place):
+                found = Landscape().compute(trained, part, device="cpu", threads=1, tell=lambda message: None)
+                Landscape().keep(trained, part, found)
+        waiting.result(60)
+    assert place.name not in {name.split("/")[1] for name in seen.started}, (
+        "what is kept is not computed again"
+    )
+
+
+def test_a_landscape_that_another_process_leaves_is_gone_on_with(trained: RunDirectory) -> None:
+    planned = plan_landscape(trained, Landscape(points=5, radius=0.75), "cpu")
+    with ThreadPoolExecutor(1) as threads:
+        with planned.grids[0].owned():
+            waiting = threads.submit(survey, planned.places, Conditions("serial", device="cpu"))
+            time.sleep(0.3)
+            assert not waiting.done()
+        waiting.result(60)
+    assert not any(missing_parts(place) for place in planned.places)
+
+
+class Seen(Watcher):
+    """Which parts were computed here."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.computed = Event()
+
+    def epoch_ended(self, work: Measured, row: dict) -> None:
+        self.started.append(work.digest)
+        self.computed.set()
 
 
 @pytest.mark.parametrize("points", [4, 40, 1])
@@ -192,7 +236,7 @@ def test_other_weights_in_a_landscape_are_noticed(trained: RunDirectory) -> None
 
 
 def survey_of(planned: PlannedLandscape) -> None:
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
 
 
 def test_a_run_without_weights_says_so(store: Store, tiny_spec) -> None:
@@ -212,7 +256,7 @@ def test_a_part_that_cannot_be_computed_says_why(trained: RunDirectory) -> None:
     planned = plan_landscape(trained, SMALL, "cpu")
     shutil.rmtree(next(planned.grids[0].path.glob("centre-*")))
     with pytest.raises(ValueError, match="has no usable weights: none kept"):
-        survey(planned.places, executor="pool", workers=1, device="cpu")
+        survey(planned.places, Conditions("pool", workers=1, device="cpu"))
 
 
 @pytest.mark.parametrize("control", [{"score_gradient": 0.5}, {"match_dispersion": "full"}])
