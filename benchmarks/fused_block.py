@@ -35,7 +35,7 @@ def spec_of(task: str, pattern: str, length: int, smoke: bool) -> RunSpec:
 def taken_apart() -> Iterator[None]:
     """While open, no block is fused."""
     fusible = Block._can_be_fused
-    Block._can_be_fused = lambda self, x, mask, chosen: False  # type: ignore[method-assign]
+    Block._can_be_fused = lambda self, x, mask, chosen=None: False  # type: ignore[method-assign]
     try:
         yield
     finally:
