@@ -1,5 +1,6 @@
 """One study of a campaign: what is trained and measured, and which exported runs count."""
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,9 +88,15 @@ def open_stage(stage: Stage, store: Store, file: Path | None, recipe_file: Path 
             patterns=stage.patterns,
             tasks=stage.tasks,
             settings=dict(stage.settings),
-            command=f"semfocus campaign {file or 'FILE'} --stage {stage.name} --store {store.path}",
+            command=_command(stage, file),
         )
     except ValueError as error:
         what = explain(error) if isinstance(error, ValidationError) else str(error)
         raise ValueError(f"stage {stage.name!r}: {what}") from error
     return OpenStage(stage, study)
+
+
+def _command(stage: Stage, file: Path | None) -> str:
+    """Without the places of one machine: plans are exported, and read elsewhere."""
+    known = "FILE" if file is None else file.name if file.is_absolute() else str(file)
+    return shlex.join(["semfocus", "campaign", known, "--stage", stage.name])
