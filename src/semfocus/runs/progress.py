@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from semfocus.runs.directory import RunDirectory
+from semfocus.runs.directory import DamagedRun, RunDirectory
 from semfocus.runs.plan import Plan, read_plans
 from semfocus.runs.record import Record, read_record
 from semfocus.runs.store import Store
@@ -34,6 +34,8 @@ class RunProgress:
     train_accuracy: float | None = None
     seconds_each: float | None = None
     spec: dict[str, Any] = field(default_factory=dict)
+    #: files of measurements that cannot be read, each with the reason
+    damaged: list[str] = field(default_factory=list)
 
     @property
     def seconds_left(self) -> float | None:
@@ -85,7 +87,21 @@ def progress_of(record: Record, running: bool = False) -> RunProgress:
         train_accuracy=curve["train_accuracy"][-1] if curve else None,
         seconds_each=median(seconds[1:] or seconds) if seconds else None,
         spec=spec,
+        damaged=_damaged(record.directory),
     )
+
+
+def _damaged(directory: RunDirectory | None) -> list[str]:
+    """A report leaves these measurements out without a word."""
+    found: list[str] = []
+    if directory is None:
+        return found
+    for name in directory.kept_names():
+        try:
+            directory.kept(name)
+        except (DamagedRun, OSError) as error:
+            found.append(str(error))
+    return found
 
 
 class StoreProgress:
