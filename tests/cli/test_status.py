@@ -64,6 +64,21 @@ def test_states_counts_and_time_left(store, specs) -> None:
     assert "32 s left" in text
 
 
+def test_measurements_that_cannot_be_read_are_named(store, specs) -> None:
+    path = store.directory(specs[0]).path
+    store.directory(specs[0]).keep("weight_norm", [{"norm": 1.0}])
+    assert "damaged" not in ask(store)
+    (path / "probes.json").write_text('{"rows": [{"quantity"', encoding="utf-8")
+    (path / "twins.json").write_text('{"twins": [1]}', encoding="utf-8")
+    (study,) = read_json(ask(store, "--json"))
+    (first, *others) = study["runs"]
+    assert [any(name in each for each in first["damaged"]) for name in ("probes", "twins")] == [True, True]
+    assert not any(run["damaged"] for run in others)
+    text = ask(store)
+    assert "probes.json" in text.replace("\n", "")
+    assert "1 done" in text, "the run itself is whole"
+
+
 def test_a_store_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["status", "--store", str(tmp_path / "nothing")])
     assert result.exit_code == 2

@@ -1,6 +1,7 @@
 """Figures in numbers: sampling, axes, tidy frames, and charts that Vega-Lite accepts."""
 
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import altair as alt
@@ -12,6 +13,7 @@ from jsonschema import ValidationError
 from semfocus.analysis.contrasts import analyse
 from semfocus.report.figures import FIGURES, Look, Picture
 from semfocus.report.figures.axis import round_ticks, value_axis
+from semfocus.report.figures.figure import NOTHING
 from semfocus.report.figures.regions import Mark
 from semfocus.report.pages.album import columns_of
 from semfocus.report.pages.study_page import study_pictures
@@ -209,6 +211,15 @@ def test_without_that_process_pictures_are_drawn_in_place(
         own.process.kill()
         own.process.wait()
     assert ">5</text>" in own.draw(SMALL % 5).result(60)
+
+
+@pytest.mark.parametrize("name", ["twins", "lengths", "speedup"])
+def test_a_figure_of_nothing_says_so(name: str, tmp_path: Path) -> None:
+    picture = FIGURES[name].of(analyse(study(tasks=1, seeds=2, epochs=5)) if name != "speedup" else [])
+    assert not picture.panels
+    assert f">{NOTHING}</text>" in picture.svg()
+    picture.chart().to_dict(validate=True)
+    assert NOTHING in picture.save(tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_notebook_shows_svg_and_asks_nobody_for_a_script(pictures: dict[str, Picture]) -> None:

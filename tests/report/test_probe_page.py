@@ -9,9 +9,8 @@ from semfocus.report.along_view import _over_epochs, along_lines, along_sentence
 from semfocus.report.figures import FIGURES
 from semfocus.report.figures.attention_map import map_frame
 from semfocus.report.figures.layers import layer_frame
-from semfocus.report.pages.probe_page import probe_page, write_probe_page
+from semfocus.report.pages.probe_page import probe_page, series_groups, write_probe_page
 from semfocus.report.palette import inks
-from semfocus.report.probe_view import series_groups
 from semfocus.report.probed import Probed, ProbedRun, run_labels, slots_of
 from tests.report.made_up import record_of, spec_of
 from tests.report.pages import Page, charts_of, numbers

@@ -88,6 +88,8 @@ def heading(study: "StudyProgress") -> "Group":
     from semfocus.runs.progress import ENDED, STATES
 
     counts = [f"{study.count(state)} {state}" for state in STATES if study.count(state)]
+    damaged = sum(bool(run.damaged) for run in study.runs)
+    counts += [f"{damaged} with damaged measurements"] if damaged else []
     left, to_do = study.seconds_left(), sum(run.state not in ENDED for run in study.runs)
     when = f", about {duration(left)} left" if left is not None and to_do else ""
     title = Text(study.name or "runs of no study", style="bold")
@@ -105,7 +107,7 @@ def heading(study: "StudyProgress") -> "Group":
 
 
 def run_lines(study: "StudyProgress") -> "list[Text]":
-    """Runs that are not simply done or planned: those are counted above."""
+    """Runs that are not simply done or planned, which are counted above, and measurements that cannot be read."""
     from rich.text import Text
 
     from semfocus.runs.arms import run_title, varying_keys
@@ -122,6 +124,10 @@ def run_lines(study: "StudyProgress") -> "list[Text]":
             lines.append(line.append(f"{run.run[:8]}  {label}  {facts(run)}", style="default"))
         if len(runs) > _LISTED:
             lines.append(Text(f"{state:<12}and {len(runs) - _LISTED} more"))
+    reasons = [reason for run in study.runs for reason in run.damaged]
+    lines += [Text(f"{'damaged':<12}", "red").append(reason, "default") for reason in reasons[:_LISTED]]
+    if len(reasons) > _LISTED:
+        lines.append(Text(f"{'damaged':<12}and {len(reasons) - _LISTED} more"))
     return lines
 
 

@@ -1,12 +1,14 @@
 """How far the runs of a store are, from their files alone."""
 
+import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from semfocus.runs.directory import RunDirectory
-from semfocus.runs.ownership import being_worked_on
+from semfocus.runs.directory import DamagedRun, RunDirectory
 from semfocus.runs.plan import Plan, read_plans
 from semfocus.runs.record import Record, read_record
 from semfocus.runs.store import Store
@@ -14,6 +16,9 @@ from semfocus.runs.store import Store
 #: in the order in which people ask; `unfinished` is a run whose process ended without a word
 STATES = ("done", "running", "failed", "diverged", "interrupted", "unfinished", "corrupt", "planned")
 ENDED = ("done", "diverged", "corrupt")
+_LOCKS = Path("/proc/locks")
+#: where the system does not list its locks, a journal this young counts as being written
+_YOUNG = 120.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class RunProgress:
     train_accuracy: float | None = None
     seconds_each: float | None = None
     spec: dict[str, Any] = field(default_factory=dict)
+    #: files of measurements that cannot be read, each with the reason
+    damaged: list[str] = field(default_factory=list)
 
     @property
     def seconds_left(self) -> float | None:
@@ -80,7 +87,21 @@ def progress_of(record: Record, running: bool = False) -> RunProgress:
         train_accuracy=curve["train_accuracy"][-1] if curve else None,
         seconds_each=median(seconds[1:] or seconds) if seconds else None,
         spec=spec,
+        damaged=_damaged(record.directory),
     )
+
+
+def _damaged(directory: RunDirectory | None) -> list[str]:
+    """A report leaves these measurements out without a word."""
+    found: list[str] = []
+    if directory is None:
+        return found
+    for name in directory.kept_names():
+        try:
+            directory.kept(name)
+        except (DamagedRun, OSError) as error:
+            found.append(str(error))
+    return found
 
 
 class StoreProgress:
@@ -118,3 +139,40 @@ def _study(plan: Plan, found: dict[str, RunProgress]) -> StudyProgress:
     return StudyProgress(
         plan.name, plan.question, plan.command, [found.get(run, RunProgress(run, "planned")) for run in runs]
     )
+
+
+def being_worked_on(directories: list[RunDirectory], locks: Path = _LOCKS) -> set[str]:
+    """The names of the runs whose lock some process holds; read, since asking for a lock would disturb its owner."""
+    try:
+        held = _held(locks.read_text(encoding="utf-8"))
+    except OSError:
+        return {each.name for each in directories if _age(each) < _YOUNG}
+    return {each.name for each in directories if _is_held(each, held)}
+
+
+def _held(text: str) -> dict[int, set[tuple[int, int]]]:
+    """inode -> devices, of lines such as `3: FLOCK  ADVISORY  WRITE 512 fd:01:131081 0 EOF`."""
+    found: dict[int, set[tuple[int, int]]] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK":
+            major, minor, inode = words[5].split(":")
+            found.setdefault(int(inode), set()).add((int(major, 16), int(minor, 16)))
+    return found
+
+
+def _is_held(directory: RunDirectory, held: dict[int, set[tuple[int, int]]]) -> bool:
+    try:
+        lock = (directory.path / "lock").stat()
+    except OSError:
+        return False
+    device = os.major(lock.st_dev), os.minor(lock.st_dev)
+    # Some file systems (Btrfs, overlays) have a device number of their own (major 0) for each view of them.
+    return any(each == device or 0 in (each[0], device[0]) for each in held.get(lock.st_ino, ()))
+
+
+def _age(directory: RunDirectory) -> float:
+    try:
+        return time.time() - (directory.path / "journal.jsonl").stat().st_mtime
+    except OSError:
+        return float("inf")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from semfocus.durable import write_durably
-from semfocus.report.figures.vega_lite import SCHEMA, Spec, column, side_by_side
+from semfocus.report.figures.vega_lite import SCHEMA, Spec, column, layers, mark, one_row, side_by_side
 from semfocus.report.palette import Ink, inks
 from semfocus.words import shortened, visible
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FORMATS = ("pdf", "png", "svg")
 #: a panel in a file, and the height of one on a page, where its width is that of its column
 WIDTH, HEIGHT = 300, 190
+NOTHING = "Nothing was measured for this figure."
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 _LIGHT = {
     **{"paper": "#ffffff", "text": "#1b1f24", "soft": "#5b6470", "grid": "#e9ecf0", "card": "#f6f7f9"},
@@ -211,6 +212,15 @@ class Picture:
         """None, where the frame has nothing to show."""
         return self.figure.panels(self.frame, self.chosen) if len(self.frame) else []
 
+    @property
+    def _nothing(self) -> Panel:
+        """What stands where nothing was measured: a blank picture might as well be an error."""
+
+        def draw(data: Spec, look: Look, index: int) -> Spec:
+            return layers(one_row(), mark("text", {}, text=NOTHING, fontSize=13, color=look.paint("soft")))
+
+        return Panel(self.title or self.figure.title, pl.DataFrame(), draw, height=60, width=420)
+
     def named(self, title: str) -> "Picture":
         """The same under another title."""
         return replace(self, title=title)
@@ -223,7 +233,7 @@ class Picture:
 
     def to_dict(self) -> Spec:
         """All panels as Vega-Lite, with their rows."""
-        panels = self.panels
+        panels = self.panels or [self._nothing]
         rows = {f"rows{index}": panel.rows.to_dicts() for index, panel in enumerate(panels)}
         return {**self._described(panels, Look(self.chosen)), "datasets": rows}
 
@@ -245,7 +255,7 @@ class Picture:
 
     def described(self, look: Look) -> str:
         """`to_dict` as JSON; polars writes the rows in a tenth of the time."""
-        panels = self.panels
+        panels = self.panels or [self._nothing]
         text = json.dumps(self._described(panels, look))
         rows = ",".join(f'"rows{index}":{panel.rows.write_json()}' for index, panel in enumerate(panels))
         return f'{text[:-1]},"datasets":{{{rows}}}}}'

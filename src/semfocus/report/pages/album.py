@@ -139,6 +139,7 @@ def _period(values: list[Any]) -> int:
 
 def single_page(picture: "Picture", reading: str = "", sentences: Iterable[str] = ()) -> str:
     """One picture alone on a page, with its legend, how to read it, and what it says."""
+    from semfocus.report.figures.figure import NOTHING
     from semfocus.report.pages.template import render
 
     album = Album(picture.chosen)
@@ -149,7 +150,7 @@ def single_page(picture: "Picture", reading: str = "", sentences: Iterable[str] 
         title=picture.title or picture.figure.title,
         figure=album.add(picture),
         reading=reading,
-        sentences=list(sentences),
+        sentences=list(sentences) if picture.panels else [NOTHING],
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from semfocus.runs import RunDirectory
-from semfocus.runs.ownership import being_worked_on
+from semfocus.runs.progress import being_worked_on
 
 
 @pytest.fixture
