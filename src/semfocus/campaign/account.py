@@ -10,7 +10,7 @@ from typing import Any
 from semfocus.campaign.campaign import Campaign
 from semfocus.campaign.stage import ENDED, OpenStage
 from semfocus.runs import RunSpec
-from semfocus.runs.ownership import being_worked_on
+from semfocus.runs.progress import being_worked_on
 from semfocus.runs.record import Record, read_record
 from semfocus.studies.cost import cost_key, rough_seconds
 from semfocus.studies.selection import with_seeds

@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from semfocus.mechanisms import Pattern, PatternByRows, parse_pattern
 from semfocus.mechanisms.control_rules import refuse_controls
 from semfocus.runs.paper_settings import paper_model, paper_training
+from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.training_settings import TrainingSettings
 from semfocus.settings import LATER, ModelSettings, Settings
 from semfocus.tasks import FileTask, Task, TextTask, checked_length, parse_task
@@ -18,29 +19,12 @@ from semfocus.words import count_of
 RESULTS_VERSION: Literal[2] = 2
 
 
-class Pretraining(Settings):
-    """The task, attention and training of the run whose blocks this one starts from; model and seed are this one's.
-
-    A value and not the name of a run: the spec then says all that decides the result, the same arm has one label on
-    every seed, and a store that lacks the earlier run can make it. `data` is the digest of the earlier run's text or file.
-    """
-
-    task: str
-    pattern: str = "full"
-    training: TrainingSettings
-    data: str | None = None
-
-    def spec_values(self, seed: int, model: dict[str, Any]) -> dict[str, Any]:
-        """The earlier run's own spec."""
-        return {**self.model_dump(), "seed": seed, "model": model}
-
-
 class RunSpec(Settings):
     """RunSpec(task="even_pairs", pattern="top_k(5)", seed=0, model={...}, training={...}).
 
     What `model` and `training` leave out is the paper's setting for the task. `data` and `recipe` are
     digests of the user's data file and recipe file, if any: part of the run's identity, filled in here.
-    `pretraining` is what the blocks learned before.
+    `pretraining` is what the blocks learned before; see pretraining.py.
     """
 
     task: str
