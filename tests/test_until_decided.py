@@ -74,7 +74,7 @@ def test_an_undecided_study_ends_with_the_last_look_and_wider_intervals(tmp_path
     result = Study(specs(), tmp_path, contrasts=CONTRASTS).run(until_decided=True)
     assert len(result.records) == 20
     assert not result.is_decided
-    (usual,) = Study(specs(), tmp_path, contrasts=CONTRASTS, seeds=10).run().findings
+    (usual,) = Study(specs(), tmp_path / "apart", contrasts=CONTRASTS, seeds=10).run().findings
     (finding,) = result.findings
     assert finding.low < usual.low
     assert any("98.1 %" in note for note in result.summaries[0].notes)

@@ -307,7 +307,11 @@ class StudyResult:
         """Whether the primary contrast is, at every setting: over its tasks, or on its only one."""
         primary = [each for each in self.findings if each.is_primary]
         pooled = {each.setting for each in primary if each.task is None}
-        asked = [each for each in primary if each.task is None or each.setting not in pooled]
+        asked = [
+            each
+            for each in primary
+            if each.task is None or (each.setting not in pooled and each.speedup.ratio is not None)
+        ]
         return bool(asked) and all(each.verdict != "undecided" for each in asked)
 
     def table(self) -> "polars.DataFrame":

@@ -108,3 +108,23 @@ def test_tasks_without_pairs_are_refused() -> None:
     for tasks in ({}, {"a": Speedup(None, None, None)}):
         with pytest.raises(ValueError, match="have pairs"):
             pooled_speedup(tasks)
+
+
+def test_pairs_that_nobody_finished_show_no_equivalence() -> None:
+    """On each task five of six seeds never arrived in either arm: what is known of them is nothing, not "no difference"."""
+    base = {seed: Time(60, False) for seed in range(5)} | {5: Time(50, True)}
+    arm = {seed: Time(60, False) for seed in range(5)} | {5: Time(48, True)}
+    found = pooled_speedup({name: paired_speedup(base, arm) for name in "abc"})
+    assert not found.is_equivalent
+    assert (found.low, found.high, found.inner_high) == (None, None, None)
+    assert found.on_average is None
+
+
+def test_a_baseline_that_never_arrived_leaves_the_upper_limit_open() -> None:
+    base = {seed: Time(60, False) for seed in range(6)}
+    arm = {seed: Time(57.0 + seed % 2, True) for seed in range(6)}
+    found = pooled_speedup({name: paired_speedup(base, arm) for name in "abc"})
+    assert found.high is None
+    assert found.low is not None
+    assert found.low > 1
+    assert not found.is_equivalent

@@ -86,8 +86,9 @@ def _summary(
         second_goal=second,
         baseline=baseline,
         arms=arms,
-        sentence=sentence_on(comparison.title, arms, baseline, goal.words),
+        sentence=sentence_on(comparison.title, arms, baseline, goal.words, alpha),
         notes=notes_on(comparison, baseline, alpha),
+        alpha=alpha,
     )
 
 

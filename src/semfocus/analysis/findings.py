@@ -102,8 +102,9 @@ class Finding:
     def changes(self) -> list[str]:
         """Targets at which the verdict or the side of the estimate is another one: `undecided at 99 %`."""
         found = []
+        own = verdict_of(self.speedup)  # before any correction, as those at other targets are
         for each in self.targets:
-            if each.verdict is not None and each.verdict != self.verdict:
+            if each.verdict is not None and each.verdict != own:
                 found.append(f"{each.verdict} at {each.target}")
             elif each.verdict is not None and _sides_differ(self.ratio, each.ratio):
                 found.append(f"{each.ratio:.2g}x at {each.target}")
@@ -192,19 +193,27 @@ def findings_of(
     given = list(summaries)
     declared = [Contrast(*each) for each in contrasts]
     at_goals = {id(each): _AtGoals.of(each) for each in given}
-    pooled = [
-        finding
-        for group in by_setting(given)
-        if len({each.comparison.title for each in group}) > 1
-        for finding in _pooled(group, declared, [at_goals[id(each)] for each in group], alpha)
-    ]
-    single = [
-        finding
-        for summary in given
-        for contrast in _contrasts_of(summary, declared)
-        if (finding := _on_task(at_goals[id(summary)], contrast, declared, alpha)) is not None
-    ]
+    pooled: list[Finding] = []
+    single: list[Finding] = []
+    for group in by_setting(given):
+        together = _pooled(group, declared, [at_goals[id(each)] for each in group], alpha)
+        pooled += together
+        for summary in group:
+            known = [
+                _on_task(at_goals[id(summary)], each, declared, alpha)
+                for each in _contrasts_of(summary, declared)
+            ]
+            own = [each for each in known if each is not None]
+            # where there are several tasks the verdict is over them, and each task alone is a look at a part
+            single += own if together or not declared else _in_order(own, declared, alpha)
     return [*pooled, *single]
+
+
+def _in_order(findings: Sequence[Finding], declared: Sequence[Contrast], alpha: float) -> list[Finding]:
+    """The declared contrasts of an only task, corrected as those over tasks are; other arms stay as they are."""
+    asked = [each for each in findings if each.contrast in declared]
+    corrected = {each.contrast: each for each in _corrected(asked, bool(declared), alpha)}
+    return [corrected.get(each.contrast, each) for each in findings]
 
 
 def planned_findings(
@@ -231,7 +240,7 @@ def _pooled(
     for contrast in contrasts:
         known = [(each, _speedup(_times_of(each.summary), contrast, alpha)) for each in at_goals]
         own = [(each, one) for each, one in known if one is not None]
-        if len(own) < 2:
+        if len({each.summary.comparison.title for each, _ in own}) < 2:
             continue
         speedup = pooled_speedup({each.summary.comparison.title: one for each, one in own}, alpha)
         first = own[0][0].summary
@@ -244,7 +253,9 @@ def _pooled(
                 speedup.high,
                 speedup.p,
                 speedup.num_pairs,
-                verdict_of(speedup),
+                "undecided"
+                if any(_is_going_on(each.summary, contrast) for each, _ in own)
+                else verdict_of(speedup),
                 setting_of(first.comparison),
                 speedup,
                 first.goal.words,
@@ -252,7 +263,7 @@ def _pooled(
                 targets=_at_targets([each for each, _ in own], contrast, alpha, pooled=True),
             )
         )
-    return _corrected(found, alpha)
+    return _corrected(found, bool(declared), alpha)
 
 
 def _shared_contrasts(group: Sequence[TaskSummary]) -> list[Contrast]:
@@ -267,26 +278,29 @@ def _shared_contrasts(group: Sequence[TaskSummary]) -> list[Contrast]:
     )
 
 
-def _corrected(findings: Sequence[Finding], alpha: float) -> list[Finding]:
-    """The primary one stands alone; the others are decided under Holm's correction, and only once it is."""
+def _corrected(findings: Sequence[Finding], has_primary: bool, alpha: float) -> list[Finding]:
+    """The primary one stands alone; the others are tested under Holm's correction, once it has shown a difference.
+
+    That it is equivalent opens nothing: "no difference" was not rejected, and the others would get an error of their own.
+    """
     primary = next((each for each in findings if each.is_primary), None)
     others = [each for each in findings if each is not primary]
     adjusted = holm({str(each.contrast): each.p for each in others if each.p is not None})
-    is_open = primary is None or primary.verdict != "undecided"
+    is_open = not has_primary if primary is None else primary.verdict in ("faster", "slower")
     found = [] if primary is None else [primary]
     for each in others:
         p = adjusted.get(str(each.contrast))
         verdict: Verdict = each.verdict
         claims = verdict in ("faster", "slower")
-        if not is_open or (claims and (p is None or p > alpha)):
-            verdict = "undecided"
+        if claims and (not is_open or p is None or p > alpha):
+            verdict = "equivalent" if each.speedup.is_equivalent else "undecided"
         found.append(replace(each, verdict=verdict, p_adjusted=p))
     return found
 
 
 def finding_on(summary: TaskSummary, arm: ArmSummary) -> Finding | None:
     """What a comparison shows about one of its arms against the baseline; None where they share no seed."""
-    return _on_task(_AtGoals(summary, {}), Contrast(arm.label, summary.baseline), (), ALPHA)
+    return _on_task(_AtGoals(summary, {}), Contrast(arm.label, summary.baseline), (), summary.alpha)
 
 
 def _on_task(
@@ -308,13 +322,18 @@ def _on_task(
         speedup.high,
         speedup.p,
         speedup.num_pairs,
-        verdict_of(speedup) if reached else "undecided",
+        verdict_of(speedup) if reached and not _is_going_on(summary, contrast) else "undecided",
         setting_of(summary.comparison),
         speedup,
         summary.goal.words,
         bool(declared) and contrast == declared[0],
         targets=_at_targets([at_goals], contrast, alpha, pooled=False),
     )
+
+
+def _is_going_on(summary: TaskSummary, contrast: Contrast) -> bool:
+    """Whether runs of either arm have not ended: whoever judges as soon as a test looks good finds something in noise."""
+    return any(arm.is_going_on for arm in summary.arms if arm.label in contrast)
 
 
 def _times_of(summary: TaskSummary) -> dict[str, Mapping[int, Time]]:

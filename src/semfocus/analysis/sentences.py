@@ -25,20 +25,18 @@ from semfocus.words import count_of, listed, p_value, percent
 if TYPE_CHECKING:
     from semfocus.analysis.findings import Finding
 
-_NOT_OVER = ("unfinished", "running", "interrupted")
 
 Raced = Sequence[tuple[ArmSummary, Speedup]]
 
 
-def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str) -> str:
+def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str, alpha: float = ALPHA) -> str:
     """Who reached the target sooner than the baseline, by how much, and how sure that is."""
-    so_far = any(arm.states.get(state) for arm in arms for state in _NOT_OVER)
-    parts = _answer(arms, baseline, goal, so_far)
+    parts = _answer(arms, baseline, goal, any(arm.is_going_on for arm in arms), alpha)
     reached = any(arm.reached for arm in arms) and any(arm.speedup and arm.speedup.pairs for arm in arms)
     return f"{task}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
 
 
-def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) -> list[str]:
+def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool, alpha: float) -> list[str]:
     raced = [(arm, arm.speedup) for arm in arms if arm.speedup is not None and arm.speedup.pairs]
     if not any(arm.label == baseline for arm in arms):
         return [f"there is no run of {baseline} to compare with"]
@@ -61,7 +59,7 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool) 
         why = "not all runs have ended" if so_far else f"{_few(raced)}, {FEWEST_PAIRS} are needed"
         return [f"No verdict: {why}. {_capital(_by_estimate(raced, baseline))}", *lost]
     few = [each for each in raced if not enough(each[1])]
-    parts = [*_verdicts(judged, arms, baseline), *_sharpness(raced)]
+    parts = [*_verdicts(judged, arms, baseline), *_sharpness(raced, alpha)]
     parts += [f"too few seeds for a verdict: {_estimates(few)}"] if few else []
     return [*parts, *lost]
 
@@ -197,7 +195,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sharpness(raced: Raced) -> list[str]:
+def _sharpness(raced: Raced, alpha: float) -> list[str]:
     """Sparsity or sharpness: the best input-dependent arm against the best sharper full attention, seed by seed."""
     sharper = [each for each in raced if each[0].group == "sharper full attention"]
     sparse = [each for each in raced if _is_sparse(each[0])]
@@ -207,9 +205,9 @@ def _sharpness(raced: Raced) -> list[str]:
         max(each, key=lambda one: estimate_order(one[1]))[0] for each in (sharper, sparse)
     )
     of_several = ", the best of their kinds by estimate" if len(sharper) + len(sparse) > 2 else ""
-    direct = paired_speedup(sparse_arm.times, sharp_arm.times)
+    direct = paired_speedup(sparse_arm.times, sharp_arm.times, alpha)
     if side(direct) == "slower":
-        other = paired_speedup(sharp_arm.times, sparse_arm.times)
+        other = paired_speedup(sharp_arm.times, sparse_arm.times, alpha)
         return [f"{sparse_arm.label} beat {sharp_arm.label}{of_several}, {bounded(other)} {interval(other)}"]
     if direct.ratio is None:
         return [f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}"]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.statistics import Estimate, Speedup, Time
+from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.runs.arms import SHARPENED
 from semfocus.runs.record import Record, is_text
 from semfocus.words import percent, with_span
@@ -124,7 +125,8 @@ def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
         if in_a_row == goal.sustained:
             first = index + 1 - goal.sustained
             return Time(when[first], True, _resolution(when, first, clock))
-    last = when[-1] if when else 0.0
+    # a run that was there at its last looks may have stayed
+    last = when[max(0, len(when) - 1 - in_a_row)] if when else 0.0
     return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)
 
 
@@ -185,6 +187,11 @@ class ArmSummary:
     held_out_p_holm: float | None
 
     @property
+    def is_going_on(self) -> bool:
+        """Whether some of its runs have not ended."""
+        return any(self.states.get(state) for state in ("unfinished", "running", "interrupted"))
+
+    @property
     def is_sharpened(self) -> bool:
         """Whether the arm runs at another inverse temperature than 1, or with another factor of a control."""
         return SHARPENED in self.label
@@ -204,6 +211,8 @@ class TaskSummary:
     arms: list[ArmSummary]
     sentence: str
     notes: list[str] = field(default_factory=list)
+    #: the error of its intervals
+    alpha: float = ALPHA
 
     def is_set_like(self, other: "TaskSummary") -> bool:
         """Whether what both show may be pooled: they are judged alike, at one setting."""

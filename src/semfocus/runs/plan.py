@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -32,6 +32,11 @@ class Plan:
 
 def write_plan(store: Store, plan: Plan) -> None:
     """Write `plans/NAME-DIGEST.json`; the same name and runs again are the same plan, with its newest command."""
+    known = [each for each in read_plans(store) if each.looks and _identity(each) == _identity(plan)]
+    if (
+        known and not plan.looks
+    ):  # a study that has looked at its seeds has done so under any other command too
+        plan = replace(plan, looks=known[0].looks)
     text = json.dumps(asdict(plan), indent=1, sort_keys=True) + "\n"
     digest = hashlib.sha256(json.dumps(_identity(plan)).encode()).hexdigest()[:12]
     # What a user calls a study must not become a path.

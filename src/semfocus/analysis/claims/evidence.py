@@ -168,6 +168,8 @@ class PooledRaces:
 
 def pooled(races: Sequence[RaceResult], alpha: float = ALPHA) -> PooledRaces:
     """Races of different tasks at one setting, together."""
+    titles = [each.summary.comparison.title for each in races]
+    assert len(set(titles)) == len(titles), f"a task counts once, got {titles}"
     counted = {each.summary.comparison.title: each.speedup for each in races if each.enough and each.learned}
     return PooledRaces(
         [each for each in races if each.learned], pooled_speedup(counted, alpha) if counted else None, alpha

@@ -11,14 +11,19 @@ from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
     NO_GAIN,
     ONLY_THE_END,
+    PooledRaces,
+    RaceResult,
     diverged,
     left_out,
     lines,
+    pooled,
     pooled_race,
+    race,
     too_few,
     trained_to_the_end,
 )
 from semfocus.analysis.claims.generalisation import differences
+from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import MARGIN
 from semfocus.runs.arms import top_k_of
@@ -91,21 +96,26 @@ def _sinks(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Ruling:
-    found = pooled_race(summaries, _labels_of_nearly_all(summaries))
+    groups = [[_race_of_nearly_all(each) for each in group] for group in by_setting(summaries)]
+    found = max(
+        (pooled([each for each in group if each is not None]) for group in groups),
+        key=lambda each: (each.num_tasks, len(each.races)),
+        default=PooledRaces([], None),
+    )
     enough = found.num_tasks >= FEWEST_TASKS
     unlike = (found.gain or found.loss) and not found.alike
     return decide(enough and found.alike, enough and unlike, found.numbers())
 
 
-def _labels_of_nearly_all(summaries: Sequence["TaskSummary"]) -> list[str]:
-    found: dict[str, None] = {}
-    for summary in summaries:
-        for arm in summary.arms:
-            k = top_k_of(arm.label)
-            length = summary.comparison.arms[arm.label][0]["spec"].get("training", {}).get("length")
-            if k is not None and isinstance(length, int) and 0.9 * length <= k < length:
-                found[arm.label] = None
-    return list(found)
+def _race_of_nearly_all(summary: "TaskSummary") -> RaceResult | None:
+    """The largest k below the length of this comparison, if it is nearly all of it."""
+    sizes = {}
+    for arm in summary.arms:
+        k = top_k_of(arm.label)
+        length = summary.comparison.arms[arm.label][0]["spec"].get("training", {}).get("length")
+        if k is not None and isinstance(length, int) and 0.9 * length <= k < length:
+            sizes[k] = arm.label
+    return race(summary, sizes[max(sizes)]) if sizes else None
 
 
 def _one_key(summaries: Sequence["TaskSummary"]) -> Ruling:

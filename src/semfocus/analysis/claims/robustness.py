@@ -61,12 +61,14 @@ def _size(by_value: Mapping[str, Sequence[RaceResult]]) -> tuple[int, int]:
 
 
 def _with_adam(summaries: Sequence["TaskSummary"]) -> Ruling:
-    by_rate: dict[str, list[RaceResult]] = {}
+    families: dict[str, dict[str, list[RaceResult]]] = {}
     for summary in summaries:
-        found = _learnable_race(summary)
-        if summary.comparison.setting.get("training.optimiser") == "adam" and found is not None:
-            by_rate.setdefault(str(_rate(summary)), []).append(found)
-    return _every_value(by_rate)
+        setting, found = summary.comparison.setting, _learnable_race(summary)
+        if setting.get("training.optimiser") == "adam" and found is not None:
+            fixed = {key: value for key, value in setting.items() if key != "training.learning_rate"}
+            family = families.setdefault(json.dumps(fixed, sort_keys=True), {})
+            family.setdefault(str(_rate(summary)), []).append(found)
+    return _every_value(max(families.values(), key=_size, default={}))
 
 
 def _rate(summary: "TaskSummary") -> object:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
 from semfocus.analysis.statistics.order import t_factor
 from semfocus.analysis.statistics.significance import ALPHA, sign_flip_intervals, sign_flip_p, smallest_p
-from semfocus.analysis.statistics.speedup import EQUIVALENT, Pair, Speedup
+from semfocus.analysis.statistics.speedup import EQUIVALENT, Pair, Speedup, agreeing, log_of, ratio_of
 
 Interval = tuple[float, float]
 
@@ -17,10 +17,10 @@ Interval = tuple[float, float]
 class PooledSpeedup:
     """The geometric mean ratio over tasks, each of which counts the same however many seeds it has.
 
-    `low` and `high` are for these tasks: the inverted sign-flip test, so that they exclude 1 exactly if `p` is at most
-    `alpha`. `on_average` is for the mean over tasks like these (Hartung and Knapp), `new_task` for the ratio on one more task.
-    A pair with a run that never arrived enters by its bound, the ratio nearest to 1 that the data allow: `bound` names the
-    side on which the truth may lie then, `num_bounded` how many pairs do so.
+    `low` and `high` are for these tasks: the inverted sign-flip test, which leaves out 1 exactly if `p` is at most `alpha`.
+    `on_average` is for the mean over tasks like these (Hartung and Knapp), `new_task` for the ratio on one more task. A pair with
+    a run that never arrived enters `ratio` and `p` by its bound, the ratio nearest to 1 that the data allow, and the limits by
+    the farthest: `bound` names the side on which the truth may lie then, `num_bounded` how many pairs do so.
     """
 
     ratio: float
@@ -38,12 +38,9 @@ class PooledSpeedup:
     #: the upper limit of the one-sided interval at `alpha`: no larger gain is to be had
     inner_high: float | None = None
     alpha: float = ALPHA
-    smallest_p: float = field(default=1.0)
-
-    @property
-    def method(self) -> str:
-        """As of a speedup on one task: how the interval was made."""
-        return "none" if self.low is None else "sign flip"
+    smallest_p: float = 1.0
+    #: as of a speedup on one task: how the interval was made
+    method: Literal["sign flip", "none"] = "sign flip"
 
     @property
     def num_pairs(self) -> int:
@@ -67,17 +64,25 @@ def pooled_speedup(tasks: Mapping[str, Speedup], alpha: float = ALPHA) -> Pooled
         raise ValueError("expected tasks that have pairs of runs")
     values = [log for speedup in tasks.values() for log in speedup.logs]
     weights = [1 / speedup.num_pairs for speedup in tasks.values() for _ in speedup.pairs]
-    (low, high), inner = sign_flip_intervals(values, (alpha, 2 * alpha), weights)
-    bounded = [
-        pair for speedup in tasks.values() for pair in speedup.pairs if pair.ratio_low < pair.ratio_high
-    ]
+    p, levels = sign_flip_p(values, weights), (alpha, 2 * alpha)
+    pairs = [pair for speedup in tasks.values() for pair in speedup.pairs]
+    lows = sign_flip_intervals([log_of(pair.passed_low) for pair in pairs], levels, weights)
+    highs = sign_flip_intervals([log_of(pair.passed_high) for pair in pairs], levels, weights)
+    (low, high), inner = [(below[0], above[1]) for below, above in zip(lows, highs, strict=True)]
+    bounded = [pair for pair in pairs if pair.ratio_low < pair.ratio_high]
     centre = fmean(values, weights)
-    on_average, new_task, between = _random_effects([speedup.logs for speedup in tasks.values()], alpha)
+    method: Literal["sign flip", "none"] = "none" if low is None or high is None else "sign flip"
+    if low is not None and high is not None:
+        low, high = agreeing((low, high), p <= alpha, centre, centre)
+    # a mean over tasks whose ratios are only bounded has no interval that could be kept
+    logs = [speedup.logs for speedup in tasks.values()]
+    on_average, new_task, between = (None, None, None) if bounded else _random_effects(logs, alpha)
     return PooledSpeedup(
         ratio=math.exp(centre),
-        low=None if low is None else math.exp(low),
-        high=None if high is None else math.exp(high),
-        p=sign_flip_p(values, weights),
+        low=ratio_of(low),
+        high=ratio_of(high),
+        p=p,
+        method=method,
         tasks=dict(tasks),
         bound=_bound(bounded),
         num_bounded=len(bounded),
@@ -85,7 +90,7 @@ def pooled_speedup(tasks: Mapping[str, Speedup], alpha: float = ALPHA) -> Pooled
         new_task=new_task,
         between_tasks=between,
         is_equivalent=_is_inside(inner, math.log(EQUIVALENT)),
-        inner_high=None if inner[1] is None else math.exp(inner[1]),
+        inner_high=ratio_of(inner[1]),
         alpha=alpha,
         smallest_p=smallest_p(len(values)),
     )
@@ -100,9 +105,9 @@ def _bound(bounded: list[Pair]) -> Literal["", "at least", "at most", "nearest t
     """On which side of the estimate the truth may lie, if all pairs that are only bounded agree."""
     if not bounded:
         return ""
-    if all(pair.ratio_low > 1 for pair in bounded):
+    if all(pair.ratio_low >= 1 for pair in bounded):
         return "at least"
-    return "at most" if all(pair.ratio_high < 1 for pair in bounded) else "nearest to 1"
+    return "at most" if all(pair.ratio_high <= 1 for pair in bounded) else "nearest to 1"
 
 
 def _random_effects(

@@ -121,19 +121,19 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: flo
     pairs = [_pair(seed, base[seed], arm[seed]) for seed in sorted(base.keys() & arm.keys())]
     if not pairs:
         return Speedup(None, None, None, alpha=alpha)
-    low = median(_log(pair.ratio_low) for pair in pairs)
-    high = median(_log(pair.ratio_high) for pair in pairs)
+    low = median(log_of(pair.ratio_low) for pair in pairs)
+    high = median(log_of(pair.ratio_high) for pair in pairs)
     known = low if math.isfinite(low) else high
     nearest = [pair.nearest_log for pair in pairs]
     p = sign_flip_p(nearest)
     limits, method = _interval(pairs, alpha)
     if method == "sign flip":
-        limits = _agreeing(limits, p <= alpha, math.fsum(nearest), known)
+        limits = agreeing(limits, p <= alpha, math.fsum(nearest), known)
     inner, _ = _interval(pairs, 2 * alpha)
     return Speedup(
-        ratio=_ratio(known),
-        low=_ratio(limits[0]),
-        high=_ratio(limits[1]),
+        ratio=ratio_of(known),
+        low=ratio_of(limits[0]),
+        high=ratio_of(limits[1]),
         pairs=pairs,
         at_least=math.isfinite(low) and low != high,
         at_most=not math.isfinite(low) and math.isfinite(high),
@@ -158,7 +158,7 @@ def _interval(pairs: list[Pair], alpha: float) -> tuple[Bounds, Literal["sign fl
     The true values are nowhere below the smallest allowed, so a limit that holds for the centre of the smallest
     holds for the centre of the true ones.
     """
-    lows, highs = [_log(pair.passed_low) for pair in pairs], [_log(pair.passed_high) for pair in pairs]
+    lows, highs = [log_of(pair.passed_low) for pair in pairs], [log_of(pair.passed_high) for pair in pairs]
     num = len(pairs)
     if num >= FEWEST_FLIPPED:
         low, high = sign_flip_interval(lows, alpha)[0], sign_flip_interval(highs, alpha)[1]
@@ -170,7 +170,7 @@ def _interval(pairs: list[Pair], alpha: float) -> tuple[Bounds, Literal["sign fl
     return (-math.inf, math.inf), "none"
 
 
-def _agreeing(limits: Bounds, is_rejected: bool, total: float, known: float) -> Bounds:
+def agreeing(limits: Bounds, is_rejected: bool, total: float, known: float) -> Bounds:
     """The limits in agreement with the test of no difference, and with the estimate between them.
 
     The test takes a censored pair by its value nearest to 0 and whole epochs as they were counted, and is exact all the same.
@@ -193,9 +193,9 @@ def _t_limit(values: list[float], side: int, alpha: float) -> float:
     return mean + side * t_factor(num - 1, alpha) * error
 
 
-def _log(ratio: float) -> float:
+def log_of(ratio: float) -> float:
     return math.log(ratio) if ratio > 0 else -math.inf
 
 
-def _ratio(log: float) -> float | None:
-    return math.exp(log) if math.isfinite(log) else None
+def ratio_of(log: float | None) -> float | None:
+    return math.exp(log) if log is not None and math.isfinite(log) else None
