@@ -92,3 +92,21 @@ def test_a_study_stays_out_of_cli_and_passes_few_files() -> None:
     way = passed_by(*QUICK, "--no-report")
     assert way.returns == set()
     assert len(way.files) <= MOST_FILES, sorted(way.files)
+
+
+def too_long(text: str) -> list[str]:
+    """Lines of prose over 100 columns: not those of code, tables and pictures."""
+    found, in_code = [], False
+    for line in text.splitlines():
+        in_code ^= line.startswith("```")
+        if len(line) > 100 and not in_code and not line.startswith(("|", "    ", "![")):
+            found.append(line)
+    return found
+
+
+def test_prose_wraps_at_a_hundred_columns() -> None:
+    root = Path(__file__).parents[1]
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("results/*.md")]
+    assert len(pages) > 10
+    assert {page.name: found for page in pages if (found := too_long(page.read_text(encoding="utf-8")))} == {}
+    assert too_long("word " * 21) == ["word " * 21], "the guard, tried"

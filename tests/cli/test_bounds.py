@@ -130,7 +130,7 @@ def test_numbers_for_scripts() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say --paper-table, two probed runs, --regions FILE, or the five numbers"),
+        ([], "give --paper-table, two probed runs, --regions FILE, or the five numbers"),
         (["--dispersion-full", "3"], "also needs --dispersion-topk, --separation, --k, --length"),
         (given(dispersion_full="0"), "--dispersion-full must be greater than 0, got 0"),
         (given(dispersion_full="nan"), "--dispersion-full must be greater than 0, got nan"),
@@ -347,7 +347,7 @@ def test_one_run_with_top_k_applied_to_its_scores(probed: dict[str, list]) -> No
     assert found["places"][0]["k"] == 9
     assert "got none with k = 5" in invoke("aaa", "--k", "5").output
     probed["aaa"] += rows_of("top_k(5)", counterfactual=True)
-    assert "several: top_k(5), top_k(9) (say --k)" in invoke("aaa").output
+    assert "several: top_k(5), top_k(9) (choose with --k)" in invoke("aaa").output
     assert read_json(invoke("aaa", "--k", "5", "--json").stdout)["runs"]["places"][0]["k"] == 5
 
 

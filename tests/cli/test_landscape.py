@@ -93,7 +93,7 @@ def test_ctrl_c_says_that_the_same_command_continues(store: Store, two_runs: lis
     finally:
         process.kill()
     assert process.returncode == 130
-    assert errors.endswith("error: interrupted; the same command continues\n")
+    assert errors.endswith("error: interrupted; rerun the command to resume\n")
 
 
 def test_a_page_of_maps_alone(store: Store, two_runs: list[str], tmp_path: Path) -> None:

@@ -109,11 +109,13 @@ def test_a_place_that_cannot_be_written_is_named_and_another_suggested(filled: P
     result = invoke("report", "--store", filled, "--output", tmp_path / "file" / "page.html")
     assert result.exit_code == 2
     assert "cannot write" in result.output
-    assert "say --output PATH" in result.output
+    assert "choose another --output PATH" in result.output
     (filled / "report.md").mkdir()
     result = invoke("report", "--store", filled, "--format", "markdown")
     assert result.exit_code == 2
-    assert f"cannot write {filled / 'report.md'}: Is a directory; say --output PATH" in result.output
+    assert (
+        f"cannot write {filled / 'report.md'}: Is a directory; choose another --output PATH" in result.output
+    )
 
 
 def test_claims_begin_with_a_count_and_leave_a_line_between_two(filled: Path) -> None:

@@ -99,7 +99,7 @@ def test_interrupted_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semfocus.study.train_runs", interrupt)
     result = invoke("quick", *SERIAL)
     assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
+    assert "rerun the command to resume" in result.stderr
 
 
 ENDLESS = """
@@ -131,7 +131,7 @@ def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
     finally:
         process.kill()
     assert process.returncode == 130, errors
-    assert errors.splitlines()[-1] == "error: interrupted; the same command continues"
+    assert errors.splitlines()[-1] == "error: interrupted; rerun the command to resume"
     assert "Traceback" not in errors
     (record,) = open_store("runs").records()
     assert record["state"] == "interrupted"
@@ -415,7 +415,7 @@ def test_dry_run_counts_a_damaged_record_as_ended() -> None:
 
 
 BAD = {
-    "nothing": ([], "say which recipe"),
+    "nothing": ([], "the recipe is missing"),
     "recipe": (["quik"], "did you mean 'quick'"),
     "file": (["nothing.py"], "cannot read the study file nothing.py"),
     "key": (["quick", "-s", "model.num_block=3"], "did you mean 'num_blocks'"),

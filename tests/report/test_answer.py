@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import KINDS, arm_groups, headline, learned, scores
+from semfocus.report.figures import FIGURES
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.comparison import _winner as winner_of
 from semfocus.report.pages.study_page import report_page
@@ -117,3 +118,11 @@ def test_an_arm_that_nobody_saw_learning_has_no_mean_and_one_that_never_began_no
     times = {row.label: row.cells[0] for row in task_table(summary).rows}
     assert (times["top_k(5)"].text, times["top_k(5)"].seeds) == ("\N{EN DASH}", "\N{EN DASH} \N{EN DASH}")
     assert times["banded(5)"].text == "> 60"
+
+
+def test_a_task_that_no_run_learned_has_no_row_of_speedups_unless_it_is_the_only_one() -> None:
+    learned_one = stepped("even_pairs", full=[30, 31], top_k=[10, 11])
+    nothing = stepped("listops", full=[NEVER] * 2, top_k=[NEVER] * 2)
+    frame = FIGURES["speedup"].frame(analyse([*learned_one, *nothing]))
+    assert frame["label"].unique().to_list() == ["even_pairs"], "named by its task: the study has others"
+    assert len(FIGURES["speedup"].frame(analyse(nothing))) == 1

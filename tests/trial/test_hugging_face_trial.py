@@ -165,7 +165,7 @@ def test_models_that_do_not_fit_the_data_are_refused_in_one_line(tmp_path):
         "pad_token_id": 1,
         "type_vocab_size": 1,
     }
-    with pytest.raises(ValueError, match="12 tokens, but the model allows 11 positions: say --context 11"):
+    with pytest.raises(ValueError, match="12 tokens, but the model allows 11 positions: use --context 11"):
         trial(config(tmp_path, roberta), data, tmp_path)
     assert trial(config(tmp_path, roberta), data, tmp_path, context=11).final_loss(FULL) > 0
 

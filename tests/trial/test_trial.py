@@ -386,7 +386,7 @@ def test_a_run_that_somebody_else_trains_is_waited_for(tmp_path):
         ({"model": "nowhere"}, "there is no model at", ""),
         ({"data": "nowhere.csv"}, "no such data file", ""),
         ({"data": "no_label.csv"}, "no label column", ""),
-        ({"data": "long.csv"}, "line 2: 30 tokens, but the model allows 24 positions: say --context 24", ""),
+        ({"data": "long.csv"}, "line 2: 30 tokens, but the model allows 24 positions: use --context 24", ""),
         ({"data": "one.csv"}, "at least 2 different labels", ""),
         ({"patterns": "top_k(11)"}, "no sequence is longer than 11", ""),
         ({"patterns": "full"}, "at least one pattern", ""),

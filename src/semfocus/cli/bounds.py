@@ -77,7 +77,7 @@ def bounds(
     from_numbers = bool(given) and not runs
     if not (given or runs or paper_table or regions):
         raise ValueError(
-            "say --paper-table, two probed runs, --regions FILE, or the five numbers (see --help)"
+            "give --paper-table, two probed runs, --regions FILE, or the five numbers (see --help)"
         )
     if runs and (beside := [name for name in given if name != "--k"]):
         raise ValueError(f"runs bring their own numbers: leave out {', '.join(beside)}")

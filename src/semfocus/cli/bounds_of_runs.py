@@ -54,7 +54,11 @@ def counterfactual_top_k(rows: Sequence[Row], k: int | None, run: str) -> str:
     )
     wanted = [each for each in there if k is None or each.startswith(f"top_k({k})")]
     if len(wanted) != 1:
-        what = f"several: {', '.join(wanted)} (say --k)" if wanted else f"none{f' with k = {k}' if k else ''}"
+        what = (
+            f"several: {', '.join(wanted)} (choose with --k)"
+            if wanted
+            else f"none{f' with k = {k}' if k else ''}"
+        )
         raise ValueError(
             f"one run needs one top_k pattern applied to its scores, got {what}; run `semfocus probe {run} --patterns 'top_k(5)'`, or name a second run"
         )

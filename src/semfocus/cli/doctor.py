@@ -216,7 +216,7 @@ def _computing_lines(torch: dict[str, Any], kernels: dict[str, Any]) -> Lines:
         ("GPU", gpu),
         *(_kernel_lines(kernels) if kernels["in_use"] else _lines_without_kernels(kernels["reason"])),
         ("PyTorch", f"{torch['cpu_capability']} instructions, BLAS: {torch['blas']}, {openmp}"),
-        ("threads", f"1 per run, {torch['usable_cores']} runs at a time unless told otherwise"),
+        ("threads", f"1 per run, {torch['usable_cores']} runs at a time by default"),
         ("", f"in a script of yours: {torch['threads']}, as PyTorch chooses"),
     ]
 

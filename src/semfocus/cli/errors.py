@@ -43,9 +43,9 @@ def explains_errors(command: Command) -> Command:
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
-            fail("interrupted" + "; the same command continues" * resumable, INTERRUPTED)
+            fail("interrupted" + "; rerun the command to resume" * resumable, INTERRUPTED)
         except RunBusy as error:
-            fail(f"{error}" + "; when that has ended, the same command continues" * resumable, FAILED)
+            fail(f"{error}" + "; wait for it, then rerun the command to resume" * resumable, FAILED)
         except (DamagedRun, CorruptJournal) as error:
             fail(str(error), FAILED)
         except ValueError as error:
@@ -58,6 +58,7 @@ def explains_errors(command: Command) -> Command:
             if isinstance(error, BrokenPipeError) and _nobody_reads():
                 raise  # as `| head` does when it has enough: the program ends without a word
             where = f" ({error.filename})" if error.filename else ""
-            fail(f"{error.strerror or error}{where}; the same command continues when that is mended", FAILED)
+            again = "; fix this, then rerun the command" + " to resume" * resumable
+            fail(f"{error.strerror or error}{where}{again}", FAILED)
 
     return wrapped  # type: ignore[return-value]

@@ -47,7 +47,7 @@ def evaluate(
     from semfocus.training.trained_run import lengths_between, load_run
 
     if (length is None) == (data is None):
-        raise ValueError("say either --length or --data")
+        raise ValueError("give either --length or --data")
     if checkpoint not in ("last", "best"):
         raise ValueError(f"--checkpoint must be last or best, got {checkpoint!r}")
     asked = None if length is None else parse_length(length)

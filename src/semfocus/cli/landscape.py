@@ -38,7 +38,7 @@ def landscape(
     ] = "tensor",
     data: Annotated[str, typer.Option(help="train or held_out.")] = "train",
     samples: Annotated[
-        int | None, typer.Option(help="Only the first so many samples (default: all).", show_default=False)
+        int | None, typer.Option(help="Only the first N samples (default: all).", show_default=False)
     ] = None,
     epoch: Annotated[str, typer.Option(help="last, best, a number such as 0, or reaching:0.95.")] = "last",
     hessian: Annotated[
@@ -68,7 +68,7 @@ def landscape(
 ) -> None:
     """The loss on a grid around trained runs, how steep it is, and the curvature at the centre.
 
-    Rows of the grid are kept as they come: after Ctrl-C the same command continues, and computes nothing twice.
+    Rows of the grid are kept as they come: after Ctrl-C, rerun the command to resume; nothing is computed twice.
 
     Example: semfocus landscape 2093563c 5a7e0d11 --points 41 --pairs 3 --page landscape.html
     """
@@ -129,6 +129,6 @@ def _recipe_of(runs: "list[RunDirectory]", recipe: Path | None) -> Path | None:
         needed = run.spec().get("recipe")
         if needed not in (None, given):
             raise ValueError(
-                f"run {run.name} was made with the recipe file of digest {needed[:12]}: say --recipe FILE"
+                f"run {run.name} was made with the recipe file of digest {needed[:12]}: add --recipe FILE"
             )
     return recipe

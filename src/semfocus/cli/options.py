@@ -51,7 +51,7 @@ ProbeEveryOption = Annotated[
     typer.Option(
         min=1,
         metavar="EPOCHS",
-        help="Also measure inside the model at epoch 0, every so many epochs, and at the last; results do not change.",
+        help="Also measure inside the model at epoch 0, every N epochs, and at the last; results do not change.",
         show_default=False,
     ),
 ]
@@ -100,14 +100,14 @@ def existing_store(path: Path | None) -> "Store":
 
     store = open_store(path)
     if not store.path.is_dir():
-        raise ValueError(f"there is no store at {store.path} (say --store DIR, or run a study first)")
+        raise ValueError(f"there is no store at {store.path} (give --store DIR, or run a study first)")
     return store
 
 
 def with_runs(store: "Store", records: "list[Record]") -> "list[Record]":
     """The records, for commands that have nothing to say without any."""
     if not records:
-        raise ValueError(f"there are no runs in {store.path} (say --store DIR, or run a study first)")
+        raise ValueError(f"there are no runs in {store.path} (give --store DIR, or run a study first)")
     return records
 
 
@@ -166,7 +166,7 @@ def refuse_other_recipe(directories: "Iterable[RunDirectory]", recipe: Path | No
             wanted = (
                 "without a recipe file" if needed is None else f"with the recipe file of digest {needed[:12]}"
             )
-            raise ValueError(f"run {directory.name} was made {wanted}: say --recipe FILE accordingly")
+            raise ValueError(f"run {directory.name} was made {wanted}: add the matching --recipe FILE")
 
 
 SeedsOption = Annotated[

@@ -49,7 +49,7 @@ def probe(
         str, typer.Option(help="last, best, a number (0: untrained), or reaching:0.95 (training accuracy).")
     ] = "last",
     data: Annotated[str, typer.Option(help="train, held_out, or both; with --hf a file.")] = "held_out",
-    samples: Annotated[int, typer.Option(min=1, help="Sequences that are looked at.")] = 256,
+    samples: Annotated[int, typer.Option(min=1, help="How many sequences to measure.")] = 256,
     patterns: Annotated[
         str | None,
         typer.Option(
@@ -63,7 +63,7 @@ def probe(
         typer.Option(
             min=1,
             metavar="EPOCHS",
-            help="Also measure every so many epochs, training the run again where that was not done.",
+            help="Also measure every N epochs, training the run again where that was not done.",
             show_default=False,
         ),
     ] = None,

@@ -87,7 +87,9 @@ def explains_where() -> Iterator[None]:
             errno.EISDIR,
         ):
             raise
-        raise ValueError(f"cannot write {error.filename}: {error.strerror}; say --output PATH") from None
+        raise ValueError(
+            f"cannot write {error.filename}: {error.strerror}; choose another --output PATH"
+        ) from None
 
 
 def chosen_runs(opened: "Store", study: str | None) -> "tuple[list[Record], list[Plan]]":

@@ -91,7 +91,7 @@ def study(
 ) -> None:
     """Train every run of a recipe, compare the attentions, write a report.
 
-    Finished runs are read, not repeated; after Ctrl-C or a failure the same command continues. A run that fails is
+    Finished runs are read, not repeated; after Ctrl-C or a failure, rerun the command to resume. A run that fails is
     tried three times by each command: two at once on one store may try it six times. Exit code 3: some runs failed
     or diverged.
 
@@ -103,7 +103,7 @@ def study(
         print_list(as_json)
         return
     if name is None:
-        raise ValueError("say which recipe: semfocus study NAME, or --list to see all")
+        raise ValueError("the recipe is missing: semfocus study NAME, or --list to see all")
     from semfocus.cli.study_result import failure_line, show_result
     from semfocus.execution.executor import Conditions
     from semfocus.study import SearchFailed, Study

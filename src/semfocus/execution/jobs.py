@@ -39,7 +39,7 @@ class TrainingJob:
     threads: int
     checkpoint_seconds: float
     recipe_file: str | None
-    #: measure inside the model every so many epochs; see measurements/along.py
+    #: measure inside the model every N epochs; see measurements/along.py
     probe_every: int | None = None
 
 

@@ -41,7 +41,7 @@ class Inside(Measurement):
 
     `epochs`: numbers, `last`, `best`, or `reaching:0.95`, which is passed over in runs that never got there. `patterns`
     are also applied to the scores of plain full attention, the baseline, and of no other arm. `every`: also on a few
-    sequences every so many epochs, while a run trains or, for a run that was trained without, by training it again.
+    sequences every N epochs, while a run trains or, for a run that was trained without, by training it again.
     """
 
     name: ClassVar[str] = "inside"

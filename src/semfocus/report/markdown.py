@@ -147,7 +147,7 @@ def rows_as_markdown(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> s
 
 
 def _why(why: Why) -> list[str]:
-    parts = [f"## Why? ({plain(why.size)}: {count_of(why.num_runs, 'run')} looked into)"]
+    parts = [f"## Why? ({plain(why.size)}: {count_of(why.num_runs, 'run')} measured)"]
     parts += [plain(why.not_tested)] if why.not_tested else []
     for block in why.blocks:
         parts += [f"### {plain(block.question)}", plain(block.how)]

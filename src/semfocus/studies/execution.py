@@ -137,7 +137,9 @@ def _check_recipes(specs: Sequence[RunSpec], how: Conditions) -> None:
     """What a worker would only find out later, for every run anew."""
     for wanted in {spec.recipe for spec in specs if spec.recipe is not None}:
         if how.recipe_file is None:
-            raise ValueError(f"the runs use the recipe file of digest {wanted[:12]}: say which it is")
+            raise ValueError(
+                f"the runs use the recipe file of digest {wanted[:12]}: name it with recipe_file"
+            )
         check_recipe(how.recipe_file, wanted)
     for spec in specs:
         for value in _values(spec):

@@ -115,7 +115,7 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
         if context is None and limit is not None and len(ids) > limit:
             raise ValueError(
                 f"{path}, line {line}: {len(ids)} tokens, but the model allows {limit} positions: "
-                f"say --context {limit} to cut longer rows, or give a model with more positions"
+                f"use --context {limit} to cut longer rows, or give a model with more positions"
             )
     num_cut = sum(context is not None and len(ids) > context for ids in sequences)
     sequences = [ids[:limit] for ids in sequences]

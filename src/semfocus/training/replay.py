@@ -42,7 +42,7 @@ def chosen_epoch(record: Record, epoch: int | str) -> int:
     name, epochs = record["run"], (record.get("curve") or {}).get("epoch")
     if not epochs:
         why = record.get("reason") or "no epoch has ended"
-        raise ValueError(f"run {name} has no state to look at: {record['state']}, {why}")
+        raise ValueError(f"run {name} has no state to measure: {record['state']}, {why}")
     text = str(epoch)
     if text == "last":
         return epochs[-1]

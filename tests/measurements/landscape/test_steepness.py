@@ -49,7 +49,7 @@ def test_the_ends_of_a_finished_hessian_stand_beside_the_steepness(
 ) -> None:
     planned = plan_landscape(trained, Landscape(points=5, pairs=1, hessian=2), "cpu")
     assert landscape_rows(read_record(trained)) == [], "planned, and not computed yet"
-    survey(planned.places, executor="serial", device="cpu")
+    survey(planned.places, Conditions("serial", device="cpu"))
     rows = landscape_rows(read_record(trained))
     found = read_landscape(planned).eigenvalues
     assert found is not None

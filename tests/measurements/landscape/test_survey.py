@@ -242,7 +242,7 @@ def survey_of(planned: PlannedLandscape) -> None:
 def test_a_run_without_weights_says_so(store: Store, tiny_spec) -> None:
     spec = tiny_spec()
     store.directory(spec).create(spec.model_dump(mode="json"))
-    with pytest.raises(ValueError, match="has no state to look at"):
+    with pytest.raises(ValueError, match="has no state to measure"):
         plan_landscape(store.directory(spec), SMALL, "cpu")
 
 

@@ -104,7 +104,7 @@ def semfocus_attention(
     point = AttachedPoint.of(module)
     if not isinstance(point, SwitchedAttention):
         raise RuntimeError(
-            f"{type(module).__name__} was told to use semfocus, but not switched: call semfocus.apply(model)"
+            f"{type(module).__name__} is set to use semfocus, but was not switched: call semfocus.apply(model)"
         )
     _refuse_unknown(type(module).__name__, others, attention_mask)
     mask, mask_bias = _mask_and_bias(module, attention_mask)

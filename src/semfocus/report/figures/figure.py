@@ -116,7 +116,10 @@ class Look:
             },
             "axisY": {"ticks": False, "labelPadding": 5},
             "axisX": {"grid": False, "domain": True},
-            "legend": {"labelColor": text, "labelFontSize": 12, "orient": "bottom", "columns": 4},
+            "legend": {
+                **{"labelColor": text, "labelFontSize": 12, "orient": "bottom", "columns": 4},
+                **{"titleColor": soft, "symbolBaseFillColor": soft, "symbolBaseStrokeColor": soft},
+            },
             "title": {
                 "color": text,
                 "fontSize": 12.5,

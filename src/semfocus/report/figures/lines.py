@@ -190,7 +190,7 @@ def line_overview(frame: pl.DataFrame, look: Look, y: Spec, x: str = "epoch") ->
     bold = {**header, "labelFontWeight": "bold"}
     facet = {"column": column("panel:N", sort=_order(frame, "panel"), header=bold)}
     if frame["task"].n_unique() > 1:
-        top = {**header, "labelAngle": 0, "labelAlign": "left", "labelOrient": "top"}
+        top = {**header, "labelAngle": 0, "labelAlign": "left", "labelAnchor": "start", "labelOrient": "top"}
         facet["row"] = column("task:N", sort=_order(frame, "task"), header=top)
     return {
         "data": {"values": medians.to_dicts()},

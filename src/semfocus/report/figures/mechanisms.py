@@ -79,7 +79,7 @@ def _condition_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pane
         said = tooltip("task:N", "source:N", ("quantile:Q", "quantile, %"), ("value:Q", "value", ".3~g"))
         marks = {**base, "tooltip": said}
         size = column(
-            "quantile:O", scale={"range": [16, 90]}, legend={"title": "quantile, %", "orient": "top"}
+            "quantile:O", scale={"range": [16, 90]}, legend={"title": "quantile, %", "orient": "bottom"}
         )
         beyond: Spec = {"where": "datum.beyond", "shape": "triangle-right", "filled": True, "size": 60}
         return layers(
@@ -123,7 +123,7 @@ def _correlation_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pa
         across = {"scale": {"domain": [-1, 1]}, "axis": ticks}
         paints = {"range": [look.paint("good"), look.paint("bad")]}
         base = {
-            "y": column("words:N", sort=words, axis={**_LABEL, "labelLimit": 210}),
+            "y": column("words:N", sort=words, axis={**_LABEL, "labelLimit": 270}),
             "yOffset": column("arms:N", scale={"paddingOuter": 0.6}),
             "color": column("arms:N", scale=paints, legend={"title": None, "orient": "top"}),
         }
@@ -221,13 +221,13 @@ def worst_case_frame(cases: Iterable["WorstCase"]) -> pl.DataFrame:
 
 def _worst_case_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
     tasks = frame["task"].unique(maintain_order=True).to_list()
-    high = max([1.0, *frame["share"]])
+    high = 1.03 * max([1.0, *frame["share"]])
 
     def draw(data: Spec, look: Look, index: int) -> Spec:
         whens = ["untrained", "after training"]
         paints = {"domain": whens, "range": [look.paint("soft"), look.paint("good")]}
         title = "largest dispersion / (2 Γ Ξ²); a dot is one layer of one seed"
-        ticks = {"format": ".0%", "grid": True, "title": title}
+        ticks = {"format": ".0%", "grid": True, "tickCount": 6, "title": title}
         dots = {
             "x": column("share:Q", scale={"domain": [0, high]}, axis=ticks),
             "y": column("task:N", sort=tasks, axis=_LABEL),

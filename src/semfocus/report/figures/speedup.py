@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from semfocus.analysis.overview import SettingSweep, arm_groups, primary
+from semfocus.analysis.overview import SettingSweep, arm_groups, learned, primary
 from semfocus.analysis.statistics.pooling import pooled_speedup
 from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.tables import speedup_text
@@ -23,8 +23,12 @@ _SIDES = ("slower", "faster than full")
 
 
 def speedup_frame(summaries: Sequence["TaskSummary"]) -> pl.DataFrame:
-    """Groups, in them arms, in them tasks, each with its estimate and after it its seeds; of each task its main comparison."""
-    main = primary(summaries)
+    """Groups, in them arms, in them tasks, each with its estimate and after it its seeds.
+
+    Of each task its main comparison; without the tasks that no run learned, unless that is all of them.
+    """
+    every = primary(summaries)
+    main, several = learned(every) or every, len(every) > 1
     groups = arm_groups(main)
     rows: list[dict[str, Any]] = []
     for group in GROUPS:
@@ -32,7 +36,6 @@ def speedup_frame(summaries: Sequence["TaskSummary"]) -> pl.DataFrame:
             for summary in main:
                 for arm in summary.arms:
                     if arm.label == label and arm.speedup:
-                        several = len(main) > 1
                         name = summary.comparison.title if several else label
                         rows += _rows(
                             arm.speedup,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from semfocus.report.figures.axis import PLAIN, Axis, logarithmic, value_axis
+from semfocus.report.figures.axis import PLAIN, Axis, logarithmic, round_ticks, value_axis
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
 from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
 from semfocus.report.palette import Ink
@@ -119,6 +119,7 @@ def _surface_panel(title: str, subtitle: str, own: pl.DataFrame) -> Panel:
         legend = {
             **{"title": "loss", "type": "gradient", "orient": "bottom", "direction": "horizontal"},
             **{"gradientLength": _SIDE - 40, "labelExpr": PLAIN, "titleColor": soft, "labelColor": soft},
+            **({"values": round_ticks(lowest, highest, 6)} if is_log else {}),
         }
         kind = "log" if is_log else "linear"
         colours = {"type": kind, "domain": [lowest, highest], "scheme": "viridis"}
@@ -126,14 +127,14 @@ def _surface_panel(title: str, subtitle: str, own: pl.DataFrame) -> Panel:
         losses = {
             **cells,
             "color": column("low:Q", scale=colours, legend=legend),
-            "stroke": column("low:Q", scale=colours, legend=None),
             "tooltip": tooltip(*((f"{name}:Q", words, ".3~g") for name, words in _SAID.items())),
         }
         cross: Spec = {"shape": "cross", "size": 70, "filled": True, "color": "#ffffff", "stroke": "#000000"}
         return layers(
             data,
             mark("rect", cells, where="datum.loss === null", color=soft, opacity=0.45),
-            mark("rect", losses, where="datum.loss !== null", strokeWidth=0.4),
+            # cells overlap a little: no seams between them
+            mark("rect", losses, where="datum.loss !== null", x2Offset=1, y2Offset=-1),
             mark("point", place, data=one_row(x=0, y=0), strokeWidth=1, opacity=1, **cross),
         )
 

@@ -63,8 +63,8 @@ def _line(source: str, rows: Sequence[TableRow]) -> str:
     if not own:
         return ""
     counts = [(words, *num_passing(own, layer, name)) for layer, name, words in _LAYERS]
-    said = ", ".join(f"{words} {passed}" for words, passed, _ in counts)
-    return f"{source.capitalize()}: of the {counts[0][2]} pairs of task and quantile, top-k has the smaller constant in W on so many: {said}."
+    said = ", ".join(f"{words} {passed}/{total}" for words, passed, total in counts)
+    return f"{source.capitalize()}: pairs of task and quantile in which top-k has the smaller constant in W: {said}."
 
 
 def _ratios(tasks: Sequence[LookedTask], rows: Sequence[TableRow]) -> list[str]:
