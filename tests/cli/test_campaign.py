@@ -104,7 +104,7 @@ def test_a_campaign_that_is_asked_to_end_saves_exports_and_continues(
     _, errors = process.communicate(timeout=PATIENCE)
     ended = {path.parent.name for path in store.glob("*/record.json")}
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: interrupted; the same command continues"
+    assert errors.splitlines()[-1] == "error: interrupted; rerun the command to resume"
     assert len(ended) < 6, "or nothing was interrupted"
     assert {record.run for record in read_export(tables)} == ended
     again = started(*words)

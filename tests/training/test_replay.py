@@ -164,7 +164,7 @@ def test_a_run_that_diverged_has_the_epochs_before(store: Store, tiny_spec, monk
 def test_a_run_without_an_epoch(store: Store, tiny_spec) -> None:
     spec = tiny_spec()
     store.directory(spec).create(spec.model_dump(mode="json"))
-    with pytest.raises(ValueError, match="no state to look at: unfinished, no epoch has ended"):
+    with pytest.raises(ValueError, match="no state to measure: unfinished, no epoch has ended"):
         model_at(store.directory(spec))
 
 
