@@ -12,12 +12,14 @@ from typer.testing import CliRunner
 
 from semfocus.analysis.claims import Judged
 from semfocus.cli.app import app
-from semfocus.cli.claims import needs_of
+from semfocus.cli.claims import _runs_of, needs_of
+from semfocus.measurements import Landscape
 from semfocus.recipes import RECIPES
 from semfocus.recipes.variant import Variant
 from semfocus.report.export import export
 from semfocus.runs import open_store
 from semfocus.runs.plan import Plan, read_plans, write_plan
+from semfocus.runs.record import Record
 from semfocus.studies.cost import rough_seconds
 from tests.execution.minis import mini_study
 from tests.report.made_up import study
@@ -251,21 +253,34 @@ def test_runs_without_a_curve_are_counted_and_left_out_of_reports(tables: Path, 
 
 
 def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> None:
-    """A run that is there costs nothing any more."""
-    recipe = Variant("Which?", "ours", lambda: mini_study(4))
+    """A run that is there costs nothing any more; one that was not measured does."""
+    measured = Variant("Which?", "ours", lambda: mini_study(4), [Landscape()])
     judged = [judged_claim("open", "undecided"), judged_claim("settled", "supported")]
+    small = (
+        'mini --seeds 1, --stop-at 0.9 -s training.num_train=99 -s training.epochs=7 --patterns "top_k(3)"'
+    )
     specs = mini_study(4)
+    here = {spec.digest: Record({"run": spec.digest}) for spec in specs}
+    one = {specs[0].digest: here[specs[0].digest]}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(RECIPES, "mini", recipe)
-        found = needs_of(judged, {specs[0].digest})
-        few = needs_of([judged_claim("open", "undecided", "mini --seeds 1, --stop-at 0.9")], ())
-        none = needs_of(judged, {spec.digest for spec in specs})
-    assert list(found) == ["open"]
-    assert (found["open"].command, found["open"].runs) == ("semfocus study mini", 3)
-    assert found["open"].core_hours == pytest.approx(sum(map(rough_seconds, specs[1:])) / 3600)
-    assert str(found["open"]) == "semfocus study mini (3 runs, about 0.10 core-hours)"
-    assert few["open"].runs == 2, "two patterns, one seed"
-    assert str(none["open"]) == "more than semfocus study mini: all its runs are here"
+        patched.setitem(RECIPES, "mini", Variant("Which?", "ours", lambda: mini_study(4)))
+        patched.setitem(RECIPES, "surfaces", measured)
+        found = needs_of(judged, one)
+        (few, all_of_it) = needs_of([judged_claim("open", "undecided", small=small)], one)["open"]
+        (none,) = needs_of(judged, here)["open"]
+        (surfaces,) = needs_of([judged_claim("open", "undecided", "surfaces")], here)["open"]
+        (changed,), _ = _runs_of(small)
+    (needs,) = found.pop("open")
+    assert not found
+    assert (needs.command, needs.runs) == ("semfocus study mini", 3)
+    assert needs.core_hours == pytest.approx(sum(map(rough_seconds, specs[1:])) / 3600)
+    assert str(needs) == "semfocus study mini (3 runs, about 0.10 core-hours)"
+    assert all_of_it == needs, "the one in minutes comes first"
+    assert str(few) == f"semfocus study {small} (1 run, at most 0.10 core-hours)"
+    assert (changed.pattern, changed.seed, changed.training.stop_at) == ("top_k(3)", 1, 0.9)
+    assert (changed.training.num_train, changed.training.epochs) == (99, 7)
+    assert str(none) == "more than semfocus study mini: all its runs are here"
+    assert surfaces.runs == 4, "their landscapes are not"
 
 
 def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
@@ -273,10 +288,17 @@ def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
     undecided = [claim for claim in judged if claim["verdict"] == "undecided"]
     assert undecided
     for claim in undecided:
-        assert claim["needs"]["command"].startswith("semfocus study ")
-        assert claim["needs"]["core_hours"] > 0
-    assert "needs: semfocus study curves (560 runs, about" in invoke("claims", "--store", filled).output
+        for needs in claim["needs"]:
+            assert needs["command"].startswith("semfocus study ")
+            assert needs["core_hours"] > 0
+        assert len(claim["needs"]) == 1 + bool(claim["small_recipe"])
+        if claim["small_recipe"]:
+            small, paper = claim["needs"]
+            assert small["core_hours"] < paper["core_hours"] / 20, claim["name"]
+    printed = invoke("claims", "--store", filled).output
+    assert "or: semfocus study curves (560 runs, about" in printed
+    assert "needs: semfocus study depth_small --stop-at 0.95 (192 runs, at most" in printed
 
 
-def judged_claim(name: str, verdict: str, recipe: str = "mini") -> Judged:
-    return Judged(name, "text", "source", recipe, "if", "if not", verdict, [])  # type: ignore[arg-type]
+def judged_claim(name: str, verdict: str, recipe: str = "mini", small: str = "") -> Judged:
+    return Judged(name, "text", "source", recipe, "if", "if not", verdict, [], small_recipe=small)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 import shlex
 import textwrap
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +18,7 @@ from semfocus.cli.options import (
     existing_store,
     exported_runs,
     parse_seeds,
+    parse_setting,
     with_runs,
 )
 from semfocus.cli.output import print_json
@@ -26,7 +27,10 @@ from semfocus.words import count_of, number
 if TYPE_CHECKING:
     from semfocus.analysis.claims import Judged
     from semfocus.runs import RunSpec
+    from semfocus.runs.record import Record
 
+#: of such runs nothing more will come
+ENDED = ("done", "diverged")
 _STYLE = {"supported": "bold blue", "contradicted": "bold dark_orange", "undecided": "dim"}
 #: under the text of a claim
 _INDENT = " " * 13
@@ -34,18 +38,23 @@ _INDENT = " " * 13
 
 @dataclass(frozen=True)
 class Needs:
-    """What would help to decide a claim: a command, how many runs of it are missing, and what they cost."""
+    """What would help to decide a claim: a command, how many runs of it are missing, and what they cost.
+
+    Runs that stop at a target cost less than the limit that is counted here.
+    """
 
     command: str
     runs: int
     core_hours: float
+    at_most: bool = False
 
     def __str__(self) -> str:
         if not self.runs:
             return f"more than {self.command}: all its runs are here"
         hours = number(max(self.core_hours, 0.1))
         unit = "core-hour" if hours == "1" else "core-hours"
-        return f"{self.command} ({count_of(self.runs, 'run')}, about {hours} {unit})"
+        about = "at most" if self.at_most else "about"
+        return f"{self.command} ({count_of(self.runs, 'run')}, {about} {hours} {unit})"
 
 
 @explains_errors
@@ -74,54 +83,71 @@ def claims(
     else:
         records, plans = exported
     judged = judge_all(analyse_planned(records, plans))
-    ended = {record.run for record in records if record.state in ("done", "diverged")}
-    needs = needs_of(judged, ended)
+    needs = needs_of(judged, {record.run: record for record in records if record.state in ENDED})
     if as_json:
-        print_json([asdict(claim) | {"needs": _plain(needs.get(claim.name))} for claim in judged])
+        print_json([_plain(claim, needs.get(claim.name, [])) for claim in judged])
     else:
         _print(judged, needs, rules)
 
 
-def _plain(needs: Needs | None) -> dict[str, object] | None:
-    return None if needs is None else asdict(needs)
+def _plain(claim: "Judged", needs: list[Needs]) -> dict[str, object]:
+    return asdict(claim) | {"needs": [asdict(each) for each in needs]}
 
 
-def needs_of(judged: "Iterable[Judged]", ended: Collection[str]) -> dict[str, Needs]:
-    """For each claim that is not decided, what is missing of the study that it names."""
-    from semfocus.studies.cost import rough_seconds
-
-    by_study: dict[str, Needs] = {}
+def needs_of(judged: "Iterable[Judged]", ended: "Mapping[str, Record]") -> dict[str, list[Needs]]:
+    """For each claim that is not decided, what is missing of the studies that it names: in minutes, and at the paper's size."""
     found = {}
     for claim in judged:
         if claim.verdict == "undecided":
-            if claim.recipe not in by_study:
-                missing = [spec for spec in _specs_of(claim.recipe) if spec.digest not in ended]
-                hours = sum(map(rough_seconds, missing)) / 3600
-                by_study[claim.recipe] = Needs(f"semfocus study {claim.recipe}", len(missing), hours)
-            found[claim.name] = by_study[claim.recipe]
+            studies = [each for each in (claim.small_recipe, claim.recipe) if each]
+            found[claim.name] = [_needs(each, ended) for each in studies]
     return found
 
 
+def _needs(study: str, ended: "Mapping[str, Record]") -> Needs:
+    from semfocus.studies.cost import rough_seconds
+
+    specs, measured = _runs_of(study)
+    missing = [
+        spec
+        for spec in specs
+        if spec.digest not in ended or not measured <= {*ended[spec.digest].measurements}
+    ]
+    hours = sum(map(rough_seconds, missing)) / 3600
+    stops = any(spec.training.stop_at is not None for spec in missing)
+    return Needs(f"semfocus study {study}", len(missing), hours, stops)
+
+
 @cache
-def _specs_of(study: str) -> "list[RunSpec]":
-    """The runs of a recipe, by its name and the options of `semfocus study` that choose among them."""
+def _runs_of(study: str) -> "tuple[list[RunSpec], set[str]]":
+    """The runs of a recipe, by its name and options of `semfocus study`, and the names of what is measured in them."""
     from semfocus.study import Study
 
     name, *words = shlex.split(study)
-    options = dict(zip(words[::2], words[1::2], strict=True))
-    seeds, stop_at = options.pop("--seeds", None), options.pop("--stop-at", None)
+    pairs = list(zip(words[::2], words[1::2], strict=True))
+    changes = [parse_setting(value) for option, value in pairs if option == "-s"]
+    settings = {".".join(path): value for path, value in changes}
+    options = {option: value for option, value in pairs if option != "-s"}
+    seeds = options.pop("--seeds", None)
+    if "--stop-at" in options:
+        settings["training.stop_at"] = float(options.pop("--stop-at"))
     chosen = Study(
         name,
         seeds=None if seeds is None else parse_seeds(seeds),
         patterns=options.pop("--patterns", None),
         tasks=options.pop("--tasks", None),
-        settings=None if stop_at is None else {"training.stop_at": float(stop_at)},
+        settings=settings,
     )
     assert not options, f"the study of a claim has options that are not read here: {study}"
-    return chosen.specs
+    return chosen.specs, {each.name for each in chosen.measurements}
 
 
-def _print(judged: "list[Judged]", needs: "dict[str, Needs]", rules: bool) -> None:
+def _told(needs: list[Needs]) -> list[str]:
+    """`needs: ...` for the one in minutes, `or: ...` for the one at the paper's size."""
+    return [f"{'or' if place else 'needs'}: {each}" for place, each in enumerate(needs)]
+
+
+def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool) -> None:
     from rich.console import Console
 
     from semfocus.analysis.claims import SIZES, counted
@@ -142,13 +168,15 @@ def _print(judged: "list[Judged]", needs: "dict[str, Needs]", rules: bool) -> No
         for place, setting in enumerate(claim.settings if len(shared) > 1 else [], start=1):
             lines.append(f"setting {place}: {setting}" if len(claim.settings) > 1 else setting)
         if claim.name in needs:
-            lines.append(f"needs: {needs[claim.name]}")
+            lines += _told(needs[claim.name])
         for line in lines:
             console.print(f"{_INDENT}{line}", markup=False, style="dim", soft_wrap=True)
         if rules:
             console.print(f"  supported if     {claim.supported_if}", markup=False)
             console.print(f"  contradicted if  {claim.contradicted_if}", markup=False)
             console.print(f"  run it           semfocus study {claim.recipe}", markup=False)
+            if claim.small_recipe:
+                console.print(f"  in minutes       semfocus study {claim.small_recipe}", markup=False)
     if rules:
         console.print(f"\n{SIZES}", markup=False)
         return
@@ -157,6 +185,7 @@ def _print(judged: "list[Judged]", needs: "dict[str, Needs]", rules: bool) -> No
         console.print("\nWithout any runs:")
     for claim in missing:
         console.print(f"  {claim.text}", markup=False, soft_wrap=True)
-        console.print(f"    needs: {needs[claim.name]}", markup=False, style="dim", soft_wrap=True)
+        for line in _told(needs[claim.name]):
+            console.print(f"    {line}", markup=False, style="dim", soft_wrap=True)
     if judged:
         console.print("\nsemfocus claims --rules says what would support and contradict each.", style="dim")

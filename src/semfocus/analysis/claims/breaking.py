@@ -57,6 +57,7 @@ CLAIMS = tuple(
         f"Of at least {FEWEST_TASKS} tasks with {FEWEST_LOOKED} seeds or more, the break condition is not met on more than half, and met on none. Its rule: {_rule_text(name)}",
         f"It is met on more than half of at least {FEWEST_TASKS} tasks.",
         _rule(name),
+        "dispersion_small",
     )
     for name, text in _TEXTS.items()
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
@@ -20,6 +20,10 @@ HEAVY_HITTERS = "top_k(5)"
 #: before the inverse temperature in the label of an arm
 TIMES = "×"  # noqa: RUF001
 PAPER = "Ram et al. 2025, the main claim"
+#: arms of `semfocus study --patterns`; "full" alone would choose every temperature
+RACE = "full x1; top_k(5)"
+#: with 1,000 samples what is learned of these holds on held-out data too
+RULE_TASKS = "even_pairs, marked_pair, stack_manipulation, missing_duplicate"
 
 
 def faster_over_tasks(found: PooledRaces, fewest: int = FEWEST_TASKS) -> Ruling:
@@ -64,6 +68,7 @@ CLAIMS = (
         _FASTER,
         _NOT_FASTER,
         _trains_faster,
+        small_study(RACE),
     ),
     Claim(
         "top_k_held_out_earlier",
@@ -73,6 +78,7 @@ CLAIMS = (
         f"{_FASTER} Here the target is on held-out data.",
         f"{_NOT_FASTER} Here the target is on held-out data.",
         _held_out_earlier,
+        small_study(RACE, RULE_TASKS, "training.num_train=1000", "training.epochs=200"),
     ),
     Claim(
         "input_agnostic_no_benefit",
@@ -82,5 +88,6 @@ CLAIMS = (
         f"No input-agnostic arm that was run on at least {FEWEST_TASKS} tasks has a gain. {HOW_COUNTED}",
         "Some input-agnostic arm does what is asked of top_k, after Holm's correction over these arms.",
         _agnostic_no_benefit,
+        "small --seeds 8",
     ),
 )

@@ -135,6 +135,7 @@ CLAIMS = (
         f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k over at least {FEWEST_SHARPER} tasks, corrected for the number of such arms.",
         _smaller_dispersion,
+        "dispersion_small",
     ),
     Claim(
         "agnostic_does_not_shrink_dispersion",
@@ -145,5 +146,6 @@ CLAIMS = (
         f"the share of the dispersion that it leaves is, on every seed, below {OF_NOISE} times the share that it leaves of Gaussian noise of the same size: fewer keys are always less dispersed. {HOW_MEASURED}",
         f"Some input-agnostic pattern shrinks it on more than half of at least {FEWEST_TASKS} tasks.",
         _agnostic_shrinks_not,
+        "dispersion_small",
     ),
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER
+from semfocus.analysis.claims.claim import FIVE_TASKS, Claim, Ruling, decide, small_study
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER, RACE
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     ONLY_THE_END,
@@ -159,6 +159,7 @@ CLAIMS = (
         f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
         _as_well,
+        small_study(RACE, f"{FIVE_TASKS}, modular_arithmetic, solve_equation"),
     ),
     Claim(
         "parity_generalises_for_neither",
@@ -169,5 +170,6 @@ CLAIMS = (
         f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both. {ONLY_THE_END}",
         f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",
         _parity,
+        small_study(RACE, "parity", "training.num_train=100", "training.epochs=1000"),
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
@@ -137,6 +137,7 @@ CLAIMS = (
         f"its seeds or more. {ONLY_THE_END}",
         "Full attention does so too, and every input-agnostic arm reaches 100 % on all of its seeds.",
         _even_pairs,
+        "small --tasks even_pairs --seeds 8",
     ),
     Claim(
         "global_tokens_help_input_agnostic",
@@ -155,6 +156,7 @@ CLAIMS = (
         f"There are at least {FEWEST_TASKS} tasks, and top_k(5)+G1 gains over top_k(5). {HOW_COUNTED}",
         "There are as many tasks, and it has no gain.",
         _sinks,
+        small_study("top_k(5); top_k(5)+G1"),
     ),
     Claim(
         "nearly_all_keys_is_full",
@@ -164,6 +166,7 @@ CLAIMS = (
         f"For the largest k of at least 90 % of the length, over at least {FEWEST_TASKS} tasks, the pooled 90 % interval lies within a factor {NO_GAIN:g} of 1. {HOW_COUNTED}",
         "Over as many tasks the pooled 95 % interval leaves out 1, and the 90 % interval does not lie within that factor.",
         _nearly_all_keys,
+        small_study("full x1; top_k(15)"),
     ),
     Claim(
         "one_key_is_too_few",
@@ -173,5 +176,6 @@ CLAIMS = (
         f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points. {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks, the interval lies above -{100 * MARGIN:g} points on every one.",
         _one_key,
+        small_study("full x1; top_k(1)"),
     ),
 )

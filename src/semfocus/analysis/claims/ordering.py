@@ -102,19 +102,21 @@ CLAIMS = (
         "larger_dispersion_yet_faster",
         "Full attention with scores multiplied by 10 has a larger dispersion than full attention and yet learns in fewer epochs: small dispersion cannot be the whole reason.",
         SOURCE,
-        "sharpness",
+        "sharpness_paper",
         f"There are at least {FEWEST_TASKS_HERE} tasks, on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and it has a gain over full. {HOW_MEASURED} {HOW_COUNTED}",
         "On more than half of as many tasks its dispersion is not larger, or it has no gain.",
         _disperses_more_yet_faster,
+        "sharpness",
     ),
     Claim(
         "effective_keys_order_arms",
         "How many keys an untrained model effectively attends to orders the arms: the fewer, the sooner it learns.",
         SOURCE,
-        "dispersion_small",
+        "dispersion",
         f"Over at least {FEWEST_TASKS} tasks with at least {FEWEST_ARMS} arms and {FEWEST_SEEDS_HERE} seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "
         f"is above {ORDERS} with an interval above 0 (bootstrap over tasks, and over seeds inside them). All arms count, fixed patterns too.",
         f"With as many, the whole interval lies below {ORDERS}.",
         _keys_order_arms,
+        "dispersion_small",
     ),
 )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES, faster_over_tasks
 from semfocus.analysis.claims.evidence import HOW_COUNTED, PooledRaces, pooled_race
 
@@ -67,9 +67,16 @@ def _near(summaries: Sequence["TaskSummary"], words: str, wanted: float) -> list
 
 
 def _claim(
-    name: str, text: str, supported_if: str, contradicted_if: str, rule: "object", recipe: str = "temperature"
+    name: str,
+    text: str,
+    supported_if: str,
+    contradicted_if: str,
+    rule: "object",
+    arms: str,
+    recipe: str = "temperature",
 ) -> Claim:
-    return Claim(name, text, SOURCE, recipe, supported_if, contradicted_if, rule)  # type: ignore[arg-type]
+    small = small_study(arms)
+    return Claim(name, text, SOURCE, recipe, supported_if, contradicted_if, rule, small)  # type: ignore[arg-type]
 
 
 _ALL = f"There are at least {FEWEST_TASKS_HERE} tasks, and it has a gain. {HOW_COUNTED}"
@@ -82,6 +89,7 @@ CLAIMS = (
         f"The race is full {SHARP} against full. {_ALL}",
         _NONE,
         _sharper_than_full,
+        "full x1; full x10",
     ),
     _claim(
         "sharper_full_beats_top_k",
@@ -89,6 +97,7 @@ CLAIMS = (
         f"The race is full {SHARP} against top_k(5). {_ALL}",
         _NONE,
         _sharper_than_top_k,
+        "full x10; top_k(5)",
     ),
     _claim(
         "sparsity_helps_at_equal_sharpness",
@@ -96,6 +105,7 @@ CLAIMS = (
         f"The race is top_k(5) {SHARP} against full {SHARP}. {_ALL}",
         _NONE,
         _sparsity_on_top,
+        "full x10; top_k(5) x10",
     ),
     _claim(
         "sharpness_does_not_rescue_banded",
@@ -103,6 +113,7 @@ CLAIMS = (
         f"The race is banded(5) {SHARP} against full: at least {FEWEST_TASKS_HERE} tasks, and no gain. {HOW_COUNTED}",
         f"There are at least {FEWEST_TASKS_HERE} tasks, and it has a gain.",
         _banded,
+        "full x1; banded(5) x10",
     ),
     _claim(
         "a_sharper_start_is_enough",
@@ -110,6 +121,7 @@ CLAIMS = (
         f"The race is full with query and key weights started √10 times larger against full. {_ALL}",
         _NONE,
         _start,
+        "full x1; full q/k start x3.1623",
     ),
     _claim(
         "start_matters_more_than_speed",
@@ -117,6 +129,7 @@ CLAIMS = (
         f"The race is full with query and key weights started √10 times larger against full with 10 times their learning rate. {_ALL}",
         _NONE,
         _start_not_speed,
+        "full q/k start x3.1623; full q/k rate x10",
     ),
     _claim(
         "sharpness_needs_no_larger_gradient",
@@ -124,7 +137,8 @@ CLAIMS = (
         f"The race is full {SHARP} gradient ÷10 against full. {_ALL}",
         _NONE,
         _no_larger_gradient,
-        "sharpness",
+        "full x1; full x10 gradient /10",
+        "sharpness_paper",
     ),
     _claim(
         "small_dispersion_is_enough",
@@ -132,6 +146,7 @@ CLAIMS = (
         f"The race is full clipped at 1 against full. {_ALL}",
         _NONE,
         _small_dispersion,
-        "sharpness",
+        "full x1; full clipped at 1",
+        "sharpness_paper",
     ),
 )

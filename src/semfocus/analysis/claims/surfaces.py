@@ -74,5 +74,6 @@ CLAIMS = (
         f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), the same kind of grid for both, medians over directions and over at least {FEWEST_LOOKED} seeds.",
         "It is steeper on more than half of those tasks.",
         _steepness,
+        "landscape_small",
     ),
 )
