@@ -26,6 +26,7 @@ from semfocus.report.tables import (
 )
 from semfocus.report.why import Why, why_sections
 from semfocus.runs.arms import task_title, tasks_of
+from semfocus.runs.plan import declared_contrasts
 from semfocus.runs.record import Record
 from semfocus.words import count_of, shortened, visible
 
@@ -75,7 +76,7 @@ def report_text(
     parts += [f"This text: {_code(f'{report_command(known, plans)} --format markdown')}"] if known else []
     for summary in summaries:
         parts += _comparison(summary, plans, len(main) > 1)
-    for why in why_sections(summaries, inks(arm_groups(summaries))):
+    for why in why_sections(summaries, inks(arm_groups(summaries)), declared_contrasts(plans)):
         parts += _why(why)
     if not summaries or any(not each.by_loss for each in summaries):
         parts += ["## Claims", _claims(summaries)]

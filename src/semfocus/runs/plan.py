@@ -83,3 +83,9 @@ def declared(plans: Sequence[Plan]) -> Plan | None:
     """The plan whose contrasts and looks hold for all of these runs: the newest with contrasts, if all are of one study."""
     names = {plan.name.removesuffix("_search") for plan in plans}
     return next((plan for plan in reversed(plans) if plan.contrasts), None) if len(names) == 1 else None
+
+
+def declared_contrasts(plans: Sequence[Plan]) -> list[tuple[str, str]]:
+    """Pairs of an arm and its baseline, the first of them primary; none where plans of several studies meet."""
+    plan = declared(plans)
+    return [] if plan is None else [(arm, baseline) for arm, baseline in plan.contrasts]

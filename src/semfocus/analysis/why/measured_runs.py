@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +26,10 @@ OVERALL = (
     *("focus_chance", "mask_agreement_0.01", "lambda_w_local"),
     *("gradient_norm_query_key", "gradient_norm_value_out"),
 )
-BY_LAYER = ("dispersion", "score_norm", "token_norm")
+BY_LAYER = (
+    *("dispersion", "separation", "separation_ratio", "effective_keys", "focus_mass"),
+    *("mask_agreement_0.01", "score_norm", "token_norm"),
+)
 HELD_OUT = "held_out"
 
 _Place = tuple[str, int, str | None, int | None, int | None]
@@ -61,6 +65,15 @@ class LookedRun:
         """The length of its sequences, the longest of a range."""
         own = (self.spec.get("training") or {}).get("length", 0)
         return int(max(own) if isinstance(own, list | tuple) else own)
+
+    @cached_property
+    def by_layer(self) -> dict[tuple[str, int, int], list[Row]]:
+        """Under the run's own pattern: by quantity, epoch and layer, a row for each head."""
+        found: dict[tuple[str, int, int], list[Row]] = {}
+        for (quantity, epoch, other, layer, _), row in self.rows.items():
+            if layer is not None and other is None:
+                found.setdefault((quantity, epoch, layer), []).append(row)
+        return found
 
     def row(
         self,

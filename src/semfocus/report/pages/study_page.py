@@ -33,6 +33,7 @@ from semfocus.report.repeating import report_command, reruns
 from semfocus.report.tables import FINDINGS_EXPLAINED, asked_findings, finding_table, target_table
 from semfocus.report.why import why_sections
 from semfocus.runs.arms import arm_of, task_title, tasks_of
+from semfocus.runs.plan import declared_contrasts
 from semfocus.runs.record import Record
 from semfocus.words import listed, p_value, percent, shortened, visible
 
@@ -123,7 +124,7 @@ def report_page(
         ],
         why=[
             (part, [(block, Markup("").join(map(album.add, block.figures))) for block in part.blocks])
-            for part in why_sections(summaries, chosen)
+            for part in why_sections(summaries, chosen, declared_contrasts(plans))
         ],
         claims=sorted(judged, key=lambda claim: claim.verdict == "undecided"),
         claims_counted=counted(judged),

@@ -12,11 +12,18 @@ if TYPE_CHECKING:
 __all__ = ["Why", "WhyBlock", "why_sections"]
 
 
-def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) -> list[Why]:
-    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
+def why_sections(
+    summaries: Sequence["TaskSummary"],
+    inks: Mapping[str, Ink],
+    contrasts: Sequence[tuple[str, str]] = (),
+) -> list[Why]:
+    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements.
+
+    `inks` of all arms; `contrasts`: what the study is about, if it says so.
+    """
     from semfocus.analysis.claims.claim import by_size
     from semfocus.analysis.why.measured_runs import looked, not_tested_text
-    from semfocus.report.why import breaking, dispersion, masks, ratio, sweep, yardstick
+    from semfocus.report.why import breaking, dispersion, focus, masks, ratio, sweep, yardstick
 
     found = []
     for size, own in by_size(summaries):
@@ -27,7 +34,8 @@ def why_sections(summaries: Sequence["TaskSummary"], inks: Mapping[str, Ink]) ->
             *(dispersion.block, ratio.block, yardstick.block),
             *(masks.block, sweep.block, breaking.block),
         )
-        blocks = [block for test in tests if (block := test(tasks, inks)) is not None]
+        made = [focus.block(tasks, inks, contrasts), *(test(tasks, inks) for test in tests)]
+        blocks = [block for block in made if block is not None]
         num = sum(len(task.runs) for task in tasks)
         if blocks:
             found.append(Why(size, num, [task.task for task in tasks], blocks, not_tested_text(own)))
