@@ -4,8 +4,12 @@ import pytest
 
 from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import arm_groups
+from semfocus.analysis.why.break_conditions import break_conditions
 from semfocus.analysis.why.layers import carried, carrying_layer, is_idle, layers_text
+from semfocus.analysis.why.masks import mask_tests
 from semfocus.analysis.why.mediators import Mediation, Shift, mediations
+from semfocus.analysis.why.ratio import dispersion_ratios
+from semfocus.analysis.why.sweep import sweeps_over_k
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page, study_pictures
 from semfocus.report.palette import inks
@@ -203,3 +207,75 @@ def test_page_text_and_figure_show_it_with_the_contrasts_of_the_plan() -> None:
     assert medians.filter(medians["arm"] == "full")["value"].to_list() == [0.1, 0.2, 0.9, 0.9, 0.9, 0.9]
     assert set(medians["null"].drop_nulls()) == {CHANCE}
     assert sorted(medians["moment"].drop_nulls()) == [32.5, 63.5]
+
+
+def two_layers(
+    seed: int, pattern: str, busy: int, dispersion: float, agreement: float, reached: float
+) -> Record:
+    """One layer carries focus; in the other, which is idle, everything is far off, and so it is in both together."""
+    rows = []
+    for epoch in (0, EPOCHS):
+        for layer in (0, 1):
+            own = layer == busy
+            place = {"layer": layer, "head": 0, "epoch": epoch}
+            rows.append(row("focus_mass", 0.8 if own else CHANCE, null=CHANCE, **place))
+            rows.append(row("effective_keys", 3.0 if own else 39.0, **place))
+            rows.append(row("dispersion", dispersion if own else 100.0, **place))
+            rows.append(row("separation", 2.0 if own else 1e-3, **place))
+            rows.append(row("mask_agreement_0.01", agreement if own else 0.1, **place))
+        pooled = (
+            ("dispersion", 50.0),
+            ("separation", 0.5),
+            ("mask_agreement_0.01", 0.5),
+            ("effective_keys", 20.0),
+        )
+        rows += [row(quantity, value, epoch) for quantity, value in pooled]
+    return record("even_pairs", pattern, seed, reached, rows)
+
+
+def test_mechanism_tests_look_at_the_layer_that_carries_focus_and_name_it() -> None:
+    records = [two_layers(seed, "full", 1, 10.0, 1.0, 60) for seed in SIX]
+    for k, dispersion, agreement in ((1, 2.0, 0.97), (5, 4.0, 0.95), (9, 8.0, 0.93)):
+        records += [two_layers(seed, f"top_k({k})", 0, dispersion, agreement, 20 + k) for seed in SIX]
+    tasks = tasks_of(records)
+    assert set(dispersion_ratios(tasks[0], "top_k(5)", "end", False).values()) == {0.4}
+    by_name = {each.name: each.tasks[0] for each in break_conditions(tasks)}
+    assert by_name["dispersion"].verdict == by_name["separation"].verdict == "not met"
+    assert by_name["dispersion"].numbers.endswith("; layer 2 of full, layer 1 of top_k(5)")
+    assert by_name["separation"].numbers.endswith("95.0%; layer 1 of top_k(5)")
+    (sweep,) = sweeps_over_k(tasks)
+    assert [(step.dispersion, step.mask_agreement) for step in sweep.steps] == [
+        (2.0, 0.97),
+        (4.0, 0.95),
+        (8.0, 0.93),
+    ]
+    stays = next(
+        test for test in mask_tests(tasks) if (test.quantity, test.when) == ("mask_agreement_0.01", "end")
+    )
+    assert {value for _, value in stays.points} == {0.97, 0.95, 0.93}
+    summaries = analyse(records)
+    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    blocks = {each.name: each for each in why.blocks}
+    assert "even_pairs: layer 2 of full, layer 1 of top_k(1)" in blocks["dispersion-and-speedup"].says[-1]
+    for name in ("masks", "kept-keys"):
+        assert blocks[name].says[-1].startswith("Focus is carried by: even_pairs: layer 1 of top_k(1), "), (
+            name
+        )
+
+
+def test_another_pattern_on_the_same_scores_is_taken_in_the_same_layer() -> None:
+    other = {"pattern": "top_k(5)", "counterfactual": True}
+    extra = [
+        row("dispersion", 1.0, layer=0, head=0, **other),
+        row("dispersion", 6.0, layer=1, head=0, **other),
+    ]
+    records = [two_layers(seed, "full", 1, 10.0, 1.0, 60) for seed in SIX]
+    records = [
+        Record(
+            {**each},
+            measurements={"inside": [*each.measured("inside"), *extra, row("dispersion", 99.0, **other)]},
+        )
+        for each in records
+    ]
+    (task,) = tasks_of(records)
+    assert set(dispersion_ratios(task, "top_k(5)", "end", True).values()) == {0.6}

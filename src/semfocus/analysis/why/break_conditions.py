@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from semfocus.analysis.why.dispersion_table import kept_of
+from semfocus.analysis.why.layers import HOW_CARRIED, carried, layers_text
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
 from semfocus.theory import gaussian_null_at
@@ -51,7 +52,7 @@ def break_conditions(tasks: Sequence[LookedTask]) -> list[BreakCondition]:
         BreakCondition(
             "dispersion",
             "The dispersion of top-k is not clearly below that of full attention.",
-            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. Not met: at most {CLEARLY_BELOW} on "
+            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} Not met: at most {CLEARLY_BELOW} on "
             f"every seed. Met: at least {NOT_BELOW} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
             "small: scores that know nothing have one too, which is told beside the numbers (independent Gaussian scores of one size, same quantile).",
             _each(tasks, _dispersion),
@@ -66,7 +67,7 @@ def break_conditions(tasks: Sequence[LookedTask]) -> list[BreakCondition]:
         BreakCondition(
             "separation",
             "Scores are nearly uniform, so that the choice of keys flips under small perturbations.",
-            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training. Met: below {STAYS:.0%} on every seed. Not met: "
+            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training, in the same layer. Met: below {STAYS:.0%} on every seed. Not met: "
             f"at least {STAYS:.0%} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
             _each(tasks, _separation),
         ),
@@ -91,7 +92,9 @@ def _dispersion(task: LookedTask, label: str) -> TaskVerdict | None:
         return None
     verdict = _decided(ratios, lambda each: each >= NOT_BELOW, lambda each: each <= CLEARLY_BELOW)
     noise = gaussian_null_at(task.runs[0].length, k, float(QUANTILE))["c1"]
-    numbers = f"{label} over full {_listed(ratios)} (noise of one size {noise:.2f})"
+    numbers = (
+        f"{label} over full {_listed(ratios)} (noise of one size {noise:.2f}){_layers(task, 'full', label)}"
+    )
     return TaskVerdict(task.task, verdict, numbers, len(ratios))
 
 
@@ -129,12 +132,20 @@ def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
     shares = [
         value
         for run in task.of(label).values()
-        if (value := run.value("mask_agreement_0.01", "end", "mean")) is not None
+        if (value := carried(run, "mask_agreement_0.01", "end", "mean")) is not None
     ]
     if not shares:
         return None
     verdict = _decided(shares, lambda each: each < STAYS, lambda each: each >= STAYS)
-    return TaskVerdict(task.task, verdict, f"{label} keeps {_listed(shares, '.1%')}", len(shares))
+    numbers = f"{label} keeps {_listed(shares, '.1%')}{_layers(task, label)}"
+    return TaskVerdict(task.task, verdict, numbers, len(shares))
+
+
+def _layers(task: LookedTask, *labels: str) -> str:
+    """`; layer 2 of full, layer 1 of top_k(5)`, where that is known."""
+    found = {label: layers_text(list(task.of(label).values())) for label in labels}
+    said = ", ".join(f"{layers} of {label}" for label, layers in found.items() if layers)
+    return f"; {said}" if said else ""
 
 
 def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> Verdict:

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from semfocus.analysis.why.measured_runs import LookedRun, When, number_of
+from semfocus.analysis.why.measured_runs import LookedRun, Row, When, number_of
 
 #: attention to the tokens that decide, in units of chance: below it a layer carries no focus
 CARRIES = 1.5
 #: where nobody knows these tokens: a layer whose effective number of keys moves by less than this share does nothing
 MOVES = 0.1
 
+HOW_CARRIED = (
+    "Of a run that was measured layer by layer, the layer that carries focus after training counts (the most attention on the tokens that decide; where these "
+    "are not known, the fewest keys), so that idle layers dilute nothing; of other runs all layers together."
+)
 HOW_IDLE = (
     f"A layer is idle if no run ever puts {CARRIES:g} times as much attention as chance on the tokens that decide; where these are not "
     f"known, if its effective number of keys changes by less than {MOVES:.0%} in every run."
@@ -32,8 +36,11 @@ def epochs_of(run: LookedRun, quantity: str) -> set[int]:
 
 def layer_value(run: LookedRun, quantity: str, epoch: int, layer: int, at: str = "mean") -> float | None:
     """The mean over heads of their means, of a quantile, or of what chance gives (`null`)."""
-    found = [number_of(row, at) for row in run.by_layer.get((quantity, epoch, layer), ())]
-    known = [value for value in found if value is not None]
+    return _mean(run.by_layer.get((quantity, epoch, layer), ()), at)
+
+
+def _mean(rows: Iterable[Row], at: str) -> float | None:
+    known = [value for row in rows if (value := number_of(row, at)) is not None]
     return sum(known) / len(known) if known else None
 
 
@@ -85,13 +92,15 @@ def carrying_layer(run: LookedRun) -> int | None:
 def carried(
     run: LookedRun, quantity: str, when: When, at: str = "50", pattern: str | None = None
 ) -> float | None:
-    """The value in the layer that carries focus; of all layers together where nothing is known layer by layer."""
+    """The value in the layer that carries focus after training; of all layers together where nothing is known layer by layer."""
+    pooled = run.value(quantity, when, at, pattern)
     layer = carrying_layer(run)
-    if layer is None or pattern is not None:
-        return run.value(quantity, when, at, pattern)
+    if layer is None:
+        return pooled
     epoch = 0 if when == "start" else run.last_epoch
-    found = layer_value(run, quantity, epoch, layer, at)
-    return run.value(quantity, when, at) if found is None else found
+    rows = run.by_layer if pattern is None else run.rows_by_layer(pattern)
+    found = _mean(rows.get((quantity, epoch, layer), ()), at)
+    return pooled if found is None else found
 
 
 def layers_text(runs: Sequence[LookedRun]) -> str:

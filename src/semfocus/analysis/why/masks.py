@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation
+from semfocus.analysis.why.layers import carried
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, When
 from semfocus.runs.arms import top_k_of
 
@@ -36,7 +37,7 @@ def mask_tests(tasks: Sequence[LookedTask]) -> list[MaskTest]:
             points = [
                 (run, value)
                 for run in runs
-                if (value := run.value(quantity, when, at)) is not None and value < float("inf")
+                if (value := carried(run, quantity, when, at)) is not None and value < float("inf")
             ]
             if points:
                 found.append(

@@ -23,7 +23,7 @@ When = Literal["start", "end"]
 #: quantities that a test looks at; runs may hold many more
 OVERALL = (
     *("dispersion", "dispersion_ratio", "separation", "separation_ratio", "key_load", "effective_keys"),
-    *("focus_chance", "mask_agreement_0.01", "lambda_w_local"),
+    *("focus_chance", "focus_mass", "mask_agreement_0.01", "lambda_w_local"),
     *("gradient_norm_query_key", "gradient_norm_value_out"),
 )
 BY_LAYER = (
@@ -69,9 +69,13 @@ class LookedRun:
     @cached_property
     def by_layer(self) -> dict[tuple[str, int, int], list[Row]]:
         """Under the run's own pattern: by quantity, epoch and layer, a row for each head."""
+        return self.rows_by_layer(None)
+
+    def rows_by_layer(self, pattern: str | None) -> dict[tuple[str, int, int], list[Row]]:
+        """The same under another pattern on the run's scores."""
         found: dict[tuple[str, int, int], list[Row]] = {}
         for (quantity, epoch, other, layer, _), row in self.rows.items():
-            if layer is not None and other is None:
+            if layer is not None and other == pattern:
                 found.setdefault((quantity, epoch, layer), []).append(row)
         return found
 

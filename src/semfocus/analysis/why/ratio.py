@@ -6,6 +6,7 @@ from statistics import median
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation_of_medians
 from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
+from semfocus.analysis.why.layers import carried
 from semfocus.analysis.why.measured_runs import LookedTask, When, middle
 
 
@@ -108,15 +109,15 @@ def ratio_test(
 def dispersion_ratios(
     task: LookedTask, label: str, when: When, same_scores: bool, base: str = "full"
 ) -> dict[int, float]:
-    """By seed, the 75 % quantile of the arm's dispersion over that of `base`."""
+    """By seed, the 75 % quantile of the arm's dispersion over that of `base`, each in the layer that carries its focus."""
     full, arm = task.of(base), task.of(label)
     found = {}
     for seed, run in full.items():
-        below = run.value("dispersion", when, QUANTILE)
+        below = carried(run, "dispersion", when, QUANTILE)
         if same_scores:
-            above = run.value("dispersion", when, QUANTILE, pattern=label)
+            above = carried(run, "dispersion", when, QUANTILE, pattern=label)
         else:
-            above = arm[seed].value("dispersion", when, QUANTILE) if seed in arm else None
+            above = carried(arm[seed], "dispersion", when, QUANTILE) if seed in arm else None
         if below and above is not None:
             found[seed] = above / below
     return found

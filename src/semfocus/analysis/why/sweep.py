@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
+from semfocus.analysis.why.layers import carried
 from semfocus.analysis.why.masks import kept
 from semfocus.analysis.why.measured_runs import LookedTask, middle
 
@@ -48,13 +49,13 @@ def _step(task: LookedTask, k: int) -> Step:
     runs = list(task.of(label).values())
     base, arm = task.arm("full"), task.arm(label)
     assert arm is not None
-    separation = middle(run.value("separation", "end") for run in runs)
+    separation = middle(carried(run, "separation", "end") for run in runs)
     return Step(
         k,
         paired_speedup({} if base is None else base.times, arm.times),
         middle(run.last_train_accuracy for run in runs),
         middle(run.last_held_out_accuracy for run in runs),
-        middle(run.value("dispersion", "end") for run in runs),
+        middle(carried(run, "dispersion", "end") for run in runs),
         None if separation == float("inf") else separation,
-        middle(run.value("mask_agreement_0.01", "end", "mean") for run in runs),
+        middle(carried(run, "mask_agreement_0.01", "end", "mean") for run in runs),
     )

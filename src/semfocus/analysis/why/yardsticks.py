@@ -9,6 +9,7 @@ from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
 #: candidates, with the words for them; all are medians over held-out queries or sequences
 YARDSTICKS = {
     "effective_keys": "effective number of attended keys",
+    "focus_mass": "attention on the tokens that decide",
     "dispersion": "dispersion of the scores",
     "gradient_norm_query_key": "gradient norm of query and key weights",
     "gradient_norm_value_out": "gradient norm of value and output weights",

@@ -1,9 +1,10 @@
 """What the page shows of one mechanism test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from semfocus.analysis.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
+from semfocus.analysis.why.layers import layers_text
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.report.figures import Picture
 from semfocus.report.palette import Ink
@@ -54,6 +55,17 @@ def arms_in(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[tuple[
     """For a legend: every arm that was looked into, in the order of the inks."""
     there = {run.label for task in tasks for run in task.runs}
     return [(label, ink) for label, ink in inks.items() if label in there]
+
+
+def carrying_lines(tasks: Sequence[LookedTask], labels: Iterable[str]) -> list[str]:
+    """Which layers the numbers are of: one line, or none where nothing was measured layer by layer."""
+    wanted = list(labels)
+    said = []
+    for task in tasks:
+        found = {label: layers_text(list(task.of(label).values())) for label in wanted}
+        own = [f"{layers} of {label}" for label, layers in found.items() if layers]
+        said += [f"{task.task}: {', '.join(own)}"] if own else []
+    return [f"Focus is carried by: {'; '.join(said)}."] if said else []
 
 
 def correlation_text(found: RankCorrelation) -> str:

@@ -47,7 +47,8 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
         "Does top-k attention see less dispersed scores, and is its bound on the Lipschitz constant the smaller one?",
         "Dispersion δ (highest minus lowest score that the softmax sees), separation Δ (lowest kept minus highest masked score) and key load, on held-out data, "
         "at four quantiles (of the separation the opposite ones). Left of 1 the published bound of top-k is below that of full attention. Own models: two trained "
-        "models, as in the paper. Same scores: top-k put on the scores of the full model, so that nothing but the choice of keys differs. Over seeds: medians; at 100 % the extremes, which alone are suprema.",
+        "models, as in the paper. Same scores: top-k put on the scores of the full model, so that nothing but the choice of keys differs. Over seeds: medians; at 100 % the extremes, which alone are suprema. "
+        "All layers and heads together, as in the published table: idle layers have a part in its quantiles.",
         [FIGURES["dispersion"].of(rows)],
         [line for source in (OWN, SAME_SCORES) if (line := _line(source, measured))]
         + _ratios(tasks, measured),

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from semfocus.analysis.statistics.rank import RankCorrelation
+from semfocus.analysis.why.layers import HOW_CARRIED
 from semfocus.analysis.why.masks import MaskTest, mask_tests
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
-from semfocus.report.why.block import Table, WhyBlock, arms_in, correlation_text
+from semfocus.report.why.block import Table, WhyBlock, arms_in, carrying_lines, correlation_text
 
 _WHEN = {"start": "untrained", "end": "trained"}
 
@@ -23,9 +24,9 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
         "Do masks that survive small perturbations go with fast learning?",
         "One dot a run of top-k attention: to the right, more of its kept keys stay kept under noise of 1 % of the embeddings, or its kept and masked scores are farther apart; "
         "upwards, more epochs to the target (a triangle: not by the last one). If separation helps, the rank correlation is near -1. It is computed over k within one task, seed and temperature, and over "
-        "temperatures within one task, seed and k.",
+        f"temperatures within one task, seed and k. {HOW_CARRIED}",
         [FIGURES["masks"].of(tests, inks=inks)],
-        [_sentence(test) for test in tests if test.when == "end"],
+        [*(_sentence(test) for test in tests if test.when == "end"), *carrying_lines(tasks, sorted(labels))],
         "k changes the separation and the expressivity together: an order over k alone does not tell which of them matters. A larger temperature scales the separation by itself; the share of kept keys that stay is not scaled.",
         [
             Table(

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from semfocus.analysis.tables import speedup_text
+from semfocus.analysis.why.layers import HOW_CARRIED
 from semfocus.analysis.why.measured_runs import LookedTask, middle
 from semfocus.analysis.why.ratio import RatioTest, less_than_of_noise, ratio_tests
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
-from semfocus.report.why.block import Table, WhyBlock, arms_in, correlation_text, shown
+from semfocus.report.why.block import Table, WhyBlock, arms_in, carrying_lines, correlation_text, shown
 from semfocus.words import count_of, span
 
 _WHEN = {"start": "untrained", "end": "after training"}
@@ -23,9 +24,10 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
         "dispersion-and-speedup",
         "Does a pattern that shrinks the dispersion more learn faster?",
         "One dot a task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
-        "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target.",
+        "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target. "
+        f"{HOW_CARRIED}",
         [FIGURES["dispersion-and-speedup"].of(tests, inks=inks)],
-        _sentences(tests),
+        [*_sentences(tests), *carrying_lines(tasks, ["full", *sorted(labels)])],
         f"{_how_many(len(tasks))}, and tasks are not a sample of all tasks. "
         "A correlation over tasks does not say that dispersion is the cause. An order that censoring leaves open counts neither way.",
         [

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from semfocus.analysis.tables import speedup_text
+from semfocus.analysis.why.layers import HOW_CARRIED
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.analysis.why.sweep import Step, Sweep, sweeps_over_k
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
-from semfocus.report.why.block import Table, WhyBlock, shown
+from semfocus.report.why.block import Table, WhyBlock, carrying_lines, shown
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,15 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
     sweeps = sweeps_over_k(tasks)
     if not sweeps:
         return None
+    sizes = dict.fromkeys(f"top_k({step.k})" for each in sweeps for step in each.steps)
     return WhyBlock(
         "kept-keys",
         "How few keys are enough: does what small k wins in stability cost expressivity?",
         "One line a task, from few kept keys to all of them; medians over seeds, after training. Small k should lower the dispersion and may lack expressivity; k near the length is full attention. "
-        "In marked_majority(m) the label needs m tokens, so k can be held against m. A triangle: a speedup known only to be at least, or at most, so large.",
+        "In marked_majority(m) the label needs m tokens, so k can be held against m. A triangle: a speedup known only to be at least, or at most, so large. "
+        f"{HOW_CARRIED}",
         [FIGURES["kept-keys"].of(_rows(sweeps))],
-        [_sentence(each) for each in sweeps],
+        [*map(_sentence, sweeps), *carrying_lines(tasks, sizes)],
         "Dispersion and separation of different k are of different trained models. Where full attention never reaches its target the speedup is only a bound, and where neither does there is none.",
         [Table("Every size", _COLUMNS, [_cells(each.task, step) for each in sweeps for step in each.steps])],
     )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from semfocus.analysis.why.measured_runs import LookedTask, middle, number_of
+from semfocus.analysis.why.layers import HOW_CARRIED, carrying_layer, epochs_of, layer_value, layers_of
+from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, middle, number_of
 from semfocus.analysis.why.yardsticks import YARDSTICKS, Yardstick, yardsticks
 from semfocus.report.figures import FIGURES
 from semfocus.report.figures.lines import Line
@@ -17,6 +18,7 @@ _MOST_ALONG = 2
 #: as the title of a panel has room for them
 _SHORT = {
     "effective_keys": "effective keys",
+    "focus_mass": "focus mass",
     "dispersion": "dispersion",
     "gradient_norm_query_key": "gradient of q, k",
     "gradient_norm_value_out": "gradient of v, out",
@@ -37,7 +39,8 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
         "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
         "One dot a run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
         "compared on the same task and seed only. Rank correlation +1: less of the quantity always learns first; -1: more of it does; 0: it orders nothing. "
-        "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way.",
+        "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way. "
+        f"At epoch 0 no layer is idle yet, and all count together. Along training: {HOW_CARRIED[0].lower()}{HOW_CARRIED[1:]}",
         figures,
         _sentences(found),
         "Arms are a choice of ours, not a sample, and some change several quantities at once; the interval is over tasks and their seeds, not over arms, and the best of several quantities looks better than it is. What orders the arms need not make them learn.",
@@ -119,10 +122,20 @@ def _along(tasks: Sequence[LookedTask]) -> Iterable[Line]:
                     )
 
 
+def _carried_along(run: LookedRun, quantity: str) -> dict[int, float | None]:
+    """In the layer that carries focus, where that was measured."""
+    layer = carrying_layer(run)
+    if layer is None or layer not in layers_of(run, quantity):
+        return {}
+    return {
+        epoch: layer_value(run, quantity, epoch, layer, "50") for epoch in sorted(epochs_of(run, quantity))
+    }
+
+
 def _line(task: LookedTask, label: str, quantity: str) -> tuple[list[int], Sampled] | None:
     seeds = {}
     for seed, run in task.of(label).items():
-        own = {
+        own = _carried_along(run, quantity) or {
             row["epoch"]: number_of(row, "50")
             for row in run.along
             if row["quantity"] == quantity and row.get("layer") is None
