@@ -76,12 +76,12 @@ def test_runs_of_a_stage_that_lost_its_store_halfway_are_all_exported(tmp_path: 
 
 @pytest.mark.parametrize(
     ("more", "trained"),
-    [("", 2), (', needs=["clipped_share"]', 3), (', needs=["inside"]', 4)],
+    [("", 2), (', needs=["clipped_share"]', 3), (', needs=["inside"]', 4), (', needs=["layers"]', 4)],
 )
 def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     more: str, trained: int, tmp_path: Path
 ) -> None:
-    """Of four exported runs one lost its curve, one what was clipped, and one is the only one measured inside.
+    """Of four exported runs one lost its curve, one what was clipped, one alone was measured inside, and one layer by layer.
 
     Both stages have all four runs; what the first needs counts for the second.
     """
@@ -91,8 +91,10 @@ def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     no_curve = records[0] | {"curve": {}}
     old = records[1] | {"curve": {k: v for k, v in records[1].curve.items() if k != "clipped_share"}}
     row = {"quantity": "dispersion", "data": "held_out", "quantiles": {}, "quantities": "all:1", "epoch": 0}
-    looked_into = records[2].with_measurements(inside=[row])
-    archive([no_curve, old, looked_into, records[3]], tables)
+    along = [{"quantity": "dispersion", "data": "held_out", "quantiles": {}, "epoch": 0, "layer": None}]
+    looked_into = records[2].with_measurements(inside=[row]) | {"probes": along}
+    layered = records[3] | {"probes": [*along, {**along[0], "layer": 1}]}
+    archive([no_curve, old, looked_into, layered], tables)
     curves = polars.read_parquet(tables / "curves.parquet")
     curves.filter(polars.col("run") != records[0].run).write_parquet(tables / "curves.parquet")
     opened = open_campaign(file, tmp_path / "b", results=[tables])

@@ -7,6 +7,7 @@ from pathlib import Path
 from semfocus.campaign.stage import ENDED, OpenStage, Stage, open_stage
 from semfocus.campaign.work import StageWork
 from semfocus.execution.executor import Conditions, ExecutorName
+from semfocus.measurements.inside import rows_noted_along
 from semfocus.notation import did_you_mean
 from semfocus.report.export import archive, folders_of_tables, read_export
 from semfocus.runs import RunSpec, Store, load_recipe, open_store
@@ -80,7 +81,7 @@ class Campaign:
         record = self.exported.get(spec.digest)
         if record is None or record.state not in ENDED or not record.curve:
             return False
-        return self._needs.get(spec.digest, set()) <= {*record.curve, *record.measurements}
+        return self._needs.get(spec.digest, set()) <= _names_in(record)
 
     @cached_property
     def _needs(self) -> dict[str, set[str]]:
@@ -151,6 +152,12 @@ class Campaign:
         ended = [record for record in records if record.state in ENDED]
         if ended:
             archive(ended, self.export_folder / stage.name, plans)
+
+
+def _names_in(record: Record) -> set[str]:
+    """What a stage may need of an exported run."""
+    layers = any(row.get("layer") is not None for row in rows_noted_along(record))
+    return {*record.curve, *record.measurements, *(["layers"] if layers else [])}
 
 
 def _has_tables(folder: Path) -> bool:

@@ -25,7 +25,8 @@ class Stage:
     recipe: a recipe's name, the path of a study file, or a function that returns specs. seeds, patterns, tasks and
     settings choose among its runs as the options of `semfocus study` do. measure: what is measured after training
     (default: what the recipe says). needs: columns of the curve or measurements without which an exported run does
-    not count, such as "clipped_share"; a run without a curve never does.
+    not count, such as "clipped_share", or "layers", what was measured layer by layer along training; a run without a
+    curve never does.
     """
 
     name: str
