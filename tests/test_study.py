@@ -9,9 +9,13 @@ import polars
 import pytest
 
 from semfocus import Study
+from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.why.measured_runs import looked
+from semfocus.analysis.why.mediators import mediations
 from semfocus.execution.executor import Conditions
 from semfocus.execution.measuring import measure_runs
 from semfocus.measurements import MEASUREMENTS, Lengths, Measurement, Twins
+from semfocus.report.export import export, read_export
 from semfocus.report.pages import vega
 from semfocus.runs import RunSpec, Store, load_recipe
 from tests.execution.minis import mini_study
@@ -119,6 +123,27 @@ def test_a_study_file_is_run_measured_and_read_back(store: Store, tmp_path: Path
     for record in result.records:
         assert record.measurements["found"] == [{"found": 0.5}]
         assert "found" in record.measurements
+
+
+def test_what_moved_before_learning_is_told_by_layer_for_each_contrast(store: Store, tmp_path: Path) -> None:
+    """From the training itself to the numbers, and back from exported tables."""
+    head = "from semfocus.measurements import Inside"
+    more = 'MEASURE = [Inside(samples=8, every=1)]\nCONTRASTS = [("full", "top_k(2)")]'
+    result = Study(study_file(tmp_path, head, more), store).run(**SERIAL)
+    (found,) = result.mediations
+    assert (found.arm, found.baseline) == ("full", "top_k(2)")
+    assert {each.layer for each in found.layers} == {0}
+    focus, keys = found.layers[0].focus, found.layers[0].keys
+    assert focus is not None
+    assert keys is not None
+    assert focus.tasks[0].chance == pytest.approx(2 / 6)
+    assert keys.base <= 2 < keys.arm <= 6
+    export(result.records, tmp_path / "tables")
+    again = looked(analyse(read_export(tmp_path / "tables")))
+    (read,) = mediations(again, result.study.contrasts)
+    assert read.layers[0].focus is not None
+    assert read.layers[0].focus.difference == pytest.approx(focus.difference, abs=1e-5)
+    assert not Study(mini_study(), store).run(**SERIAL).mediations
 
 
 @pytest.mark.parametrize(("value", "words"), [("float('inf')", "JSON"), ("{1, 2}", "JSON serializable")])

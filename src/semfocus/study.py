@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from semfocus.analysis.findings import Finding
     from semfocus.analysis.summaries import TaskSummary
+    from semfocus.analysis.why.mediators import Mediation
     from semfocus.execution.progress import Watcher
     from semfocus.measurements.landscape.surface import Surface
     from semfocus.report.figures import Picture
@@ -301,6 +302,14 @@ class StudyResult:
         from semfocus.analysis.findings import findings_of
 
         return findings_of(self.summaries, self.study.contrasts, alpha_of(self.plans, self.records))
+
+    @cached_property
+    def mediations(self) -> "list[Mediation]":
+        """What had moved before learning did: for each contrast focus mass and effective keys by layer; empty where nothing was measured so."""
+        from semfocus.analysis.why.measured_runs import looked
+        from semfocus.analysis.why.mediators import mediations
+
+        return mediations(looked(self.summaries), self.study.contrasts)
 
     @property
     def is_decided(self) -> bool:

@@ -69,7 +69,7 @@ def _name(each: Mediation) -> str:
 
 
 def _speedup(each: Mediation) -> str:
-    return MISSING if each.speedup is None else f"{bounded(each.speedup)} {interval(each.speedup)}"
+    return MISSING if each.speedup is None else f"{bounded(each.speedup)} {interval(each.speedup)}".strip()
 
 
 def _row(each: Mediation, layer: LayerShift) -> list[str]:
