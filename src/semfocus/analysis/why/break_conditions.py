@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from semfocus.analysis.why.dispersion_table import kept_of
-from semfocus.analysis.why.layers import HOW_CARRIED, carried, layers_text
+from semfocus.analysis.why.focus_layers import HOW_CARRIED, carried, layers_text
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
 from semfocus.theory import gaussian_null_at

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation
-from semfocus.analysis.why.layers import carried
+from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, When
 from semfocus.runs.arms import top_k_of
 

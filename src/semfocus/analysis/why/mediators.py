@@ -10,7 +10,7 @@ from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
 from semfocus.analysis.statistics.significance import ALPHA, sign_flip_interval, sign_flip_p
 from semfocus.analysis.statistics.speedup import paired_speedup
 from semfocus.analysis.summaries import by_setting
-from semfocus.analysis.why.layers import epochs_of, is_idle, layer_value, layers_of
+from semfocus.analysis.why.focus_layers import epochs_of, is_idle, layer_value, layers_of
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
 
 Quantity = Literal["focus_mass", "effective_keys"]

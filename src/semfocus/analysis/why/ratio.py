@@ -6,7 +6,7 @@ from statistics import median
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation_of_medians
 from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
-from semfocus.analysis.why.layers import carried
+from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.measured_runs import LookedTask, When, middle
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
-from semfocus.analysis.why.layers import carried
+from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.masks import kept
 from semfocus.analysis.why.measured_runs import LookedTask, middle
 

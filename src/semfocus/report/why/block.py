@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from semfocus.analysis.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
-from semfocus.analysis.why.layers import layers_text
+from semfocus.analysis.why.focus_layers import layers_text
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.report.figures import Picture
 from semfocus.report.palette import Ink

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from semfocus.analysis.why.layers import HOW_IDLE, epochs_of, is_idle, layer_value, layers_of, name_of
+from semfocus.analysis.why.focus_layers import HOW_IDLE, epochs_of, is_idle, layer_value, layers_of, name_of
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
 from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift, mediations
 from semfocus.analysis.wording import bounded, interval

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from semfocus.analysis.statistics.rank import RankCorrelation
-from semfocus.analysis.why.layers import HOW_CARRIED
+from semfocus.analysis.why.focus_layers import HOW_CARRIED
 from semfocus.analysis.why.masks import MaskTest, mask_tests
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.report.figures import FIGURES

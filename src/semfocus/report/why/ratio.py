@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from semfocus.analysis.tables import speedup_text
-from semfocus.analysis.why.layers import HOW_CARRIED
+from semfocus.analysis.why.focus_layers import HOW_CARRIED
 from semfocus.analysis.why.measured_runs import LookedTask, middle
 from semfocus.analysis.why.ratio import RatioTest, less_than_of_noise, ratio_tests
 from semfocus.report.figures import FIGURES

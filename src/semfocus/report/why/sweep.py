@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from semfocus.analysis.tables import speedup_text
-from semfocus.analysis.why.layers import HOW_CARRIED
+from semfocus.analysis.why.focus_layers import HOW_CARRIED
 from semfocus.analysis.why.measured_runs import LookedTask
 from semfocus.analysis.why.sweep import Step, Sweep, sweeps_over_k
 from semfocus.report.figures import FIGURES

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from semfocus.analysis.why.layers import HOW_CARRIED, carrying_layer, epochs_of, layer_value, layers_of
+from semfocus.analysis.why.focus_layers import HOW_CARRIED, carrying_layer, epochs_of, layer_value, layers_of
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, middle, number_of
 from semfocus.analysis.why.yardsticks import YARDSTICKS, Yardstick, yardsticks
 from semfocus.report.figures import FIGURES
