@@ -260,13 +260,17 @@ def test_mistakes_about_results_are_one_line(
     assert len(result.output.splitlines()) == 1
 
 
-def test_runs_without_a_curve_are_left_out_and_counted(tables: Path) -> None:
+def test_runs_without_a_curve_are_counted_and_left_out_of_reports(tables: Path, tmp_path: Path) -> None:
     curves = tables / "even_pairs" / "curves.parquet"
     frame = polars.read_parquet(curves)
     lost = frame["run"][0]
     frame.filter(polars.col("run") != lost).write_parquet(curves)
+    few = "note: 1 of 28 exported runs have no curve"
     note = invoke("claims", "--results", tables).output.splitlines()[0]
-    assert note == "note: 1 of 28 exported runs have no curve and are left out"
+    assert note == f"{few}: only their epochs to the target count"
+    result = invoke("report", "--results", tables, "--output", tmp_path / "page.html")
+    assert f"{few}: they are left out" in result.output
+    assert lost not in (tmp_path / "page.html").read_text()
 
 
 def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> None:
