@@ -62,6 +62,9 @@ def campaign(
     stage: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this stage.", show_default=False)
     ] = None,
+    measure: Annotated[
+        bool, typer.Option(help="Also what is measured after training; without, it follows another time.")
+    ] = True,
     status: Annotated[
         bool, typer.Option("--status", help="Say how far every stage is, in runs and core-hours, and end.")
     ] = False,
@@ -102,6 +105,7 @@ def campaign(
             workers=workers,
             device=device,
             quiet=quiet,
+            measure=measure,
             export_seconds=60 * every,
             say=lambda line: None if quiet else typer.echo(line, err=True),
         )
