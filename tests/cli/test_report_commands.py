@@ -17,7 +17,7 @@ from semfocus.measurements import Landscape
 from semfocus.recipes import RECIPES
 from semfocus.recipes.variant import Variant
 from semfocus.report.export import export
-from semfocus.runs import open_store
+from semfocus.runs import RunSpec, open_store
 from semfocus.runs.plan import Plan, read_plans, write_plan
 from semfocus.runs.record import Record
 from semfocus.studies.cost import rough_seconds
@@ -218,6 +218,28 @@ def test_a_report_of_exported_tables_knows_their_studies(tables: Path, tmp_path:
     text = page.read_text(encoding="utf-8")
     assert "Which is first?" in text
     assert "missing_duplicate" not in text
+
+
+def test_a_recipe_finds_its_runs_in_the_exports_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up = study(tasks=2, seeds=2, epochs=12)
+    specs = [RunSpec.model_validate(record["spec"]) for record in made_up]
+    named = [{**record, "run": spec.digest} for record, spec in zip(made_up, specs, strict=True)]
+    export([Record(each) for each in named], tmp_path / "results", "parquet")
+    own = [spec for spec in specs if spec.task == "even_pairs"]
+    recipe = Variant("Whose runs?", "ours", lambda: own, CONTRASTS=[("top_k(5)", "full")])
+    monkeypatch.setitem(RECIPES, "mini", recipe)
+    text = tmp_path / "text.md"
+    wanted = ["report", "--results", tmp_path / "results", "--format", "markdown", "--output", text]
+    done = invoke(*wanted, "--study", "mini")
+    assert done.exit_code == 0, done.output
+    written = text.read_text(encoding="utf-8")
+    assert written.startswith("# Whose runs?")
+    assert "top\\_k(5) against full" in written
+    assert "missing\\_duplicate" not in written
+    missing = invoke(*wanted, "--study", "factorial")
+    assert (missing.exit_code, missing.output) == (2, "error: no run of 'factorial' in the exports\n")
 
 
 @pytest.mark.parametrize(

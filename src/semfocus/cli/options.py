@@ -38,6 +38,12 @@ ResultsOption = Annotated[
 ]
 #: a shell writes the folders of `--results results/*` one after another
 MoreResults = Annotated[list[Path] | None, typer.Argument(metavar="DIR", hidden=True)]
+ExecutorOption = Annotated[
+    str, typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one).")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Jobs at once (default: one per core).", show_default=False)
+]
 DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for the computation.")]
