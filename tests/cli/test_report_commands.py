@@ -62,13 +62,20 @@ def test_report_writes_into_the_store_and_says_where(filled: Path, options: list
     assert len(open_store(filled).records()) == 28, "what was written is not taken for a run"
 
 
+def without_claims(page: str) -> str:
+    """Claims name the tasks that they need, whatever the page is about."""
+    before, claims, rest = page.partition('<section id="claims">')
+    assert claims
+    return before + rest.partition("</section>")[2]
+
+
 def test_report_of_one_study_has_its_question_and_its_runs_only(filled: Path, tmp_path: Path) -> None:
     page = tmp_path / "elsewhere" / "page.html"
     assert invoke("report", "--store", filled, "--study", "first", "--output", page).exit_code == 0
     text = page.read_text(encoding="utf-8")
     assert "Which is first?" in text
     assert "even_pairs" in text
-    assert "missing_duplicate" not in text
+    assert "missing_duplicate" not in without_claims(text)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +224,7 @@ def test_a_report_of_exported_tables_knows_their_studies(tables: Path, tmp_path:
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
     assert "Which is first?" in text
-    assert "missing_duplicate" not in text
+    assert "missing_duplicate" not in without_claims(text)
 
 
 def test_a_recipe_finds_its_runs_in_the_exports_of_others(
