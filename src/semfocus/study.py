@@ -290,15 +290,15 @@ class StudyResult:
     @cached_property
     def summaries(self) -> "list[TaskSummary]":
         """For each comparison, each arm against the baseline; computed once."""
-        from semfocus.analysis.contrasts import analyse_planned
+        from semfocus.analysis.planned import analyse_planned
 
         return analyse_planned(self.records, self.plans, self.study.source.own_settings)
 
     @cached_property
     def findings(self) -> "list[Finding]":
         """What the runs show: the contrasts over all tasks first, then on each task every arm against the baseline."""
-        from semfocus.analysis.contrasts import alpha_of
         from semfocus.analysis.findings import findings_of
+        from semfocus.analysis.planned import alpha_of
 
         return findings_of(self.summaries, self.study.contrasts, alpha_of(self.plans, self.records))
 

@@ -4,10 +4,9 @@
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.findings import Contrast, Finding, findings_of
 from semfocus.analysis.sentences import fragile_sentence, pooled_sentence
-from semfocus.analysis.summaries import TaskSummary
+from semfocus.analysis.summaries import TaskSummary, analyse
 from tests.analysis.records import CASES, arm, record
 
 FULL = [40, 47, 58, 44, 50, 42]

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import KINDS, arm_groups, headline, learned, scores
+from semfocus.analysis.summaries import analyse
 from semfocus.report.figures import FIGURES
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.comparison import _winner as winner_of

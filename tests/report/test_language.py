@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semfocus.analysis.claims import judge_all
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.report import write_markdown
 from semfocus.report.pages.study_page import report_page, write_figures
 from tests.report.made_up import study

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import headline, how_judged, scores
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import summary_rows
 from semfocus.analysis.wording import bounded
 from semfocus.report import write_report

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from semfocus.runs.arms import (
     EARLIER,
@@ -23,6 +23,16 @@ from semfocus.runs.record import Record
 
 #: of two records of one run, the one that says more
 _MOST_FINISHED_FIRST = ("done", "diverged", "failed", "interrupted", "unfinished", "running")
+
+
+class Contrast(NamedTuple):
+    """What is held against what."""
+
+    arm: str
+    baseline: str
+
+    def __str__(self) -> str:
+        return f"{self.arm} against {self.baseline}"
 
 
 @dataclass(frozen=True)

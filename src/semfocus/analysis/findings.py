@@ -2,29 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-from semfocus.analysis.contrasts import alpha_of, times_to
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics import Speedup, Time, holm, paired_speedup
 from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
 from semfocus.analysis.statistics.significance import ALPHA
-from semfocus.analysis.summaries import ArmSummary, Goal, TaskSummary, by_setting
+from semfocus.analysis.summaries import ArmSummary, TaskSummary, by_setting
+from semfocus.analysis.times import Goal, times_to
 from semfocus.analysis.verdict import side
 from semfocus.analysis.wording import bounded, interval, setting_of
-from semfocus.runs.plan import Plan, declared
 from semfocus.words import count_of, percent
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided"]
-
-
-class Contrast(NamedTuple):
-    """What is held against what."""
-
-    arm: str
-    baseline: str
-
-    def __str__(self) -> str:
-        return f"{self.arm} against {self.baseline}"
 
 
 @dataclass(frozen=True)
@@ -214,14 +204,6 @@ def _in_order(findings: Sequence[Finding], declared: Sequence[Contrast], alpha: 
     asked = [each for each in findings if each.contrast in declared]
     corrected = {each.contrast: each for each in _corrected(asked, bool(declared), alpha)}
     return [corrected.get(each.contrast, each) for each in findings]
-
-
-def planned_findings(
-    summaries: Sequence[TaskSummary], plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]
-) -> list[Finding]:
-    """With the contrasts that the plans declare, if all are of one study, and the error that belongs to its looks."""
-    plan = declared(plans)
-    return findings_of(summaries, plan.contrasts if plan else (), alpha_of(plans, records))
 
 
 def _contrasts_of(summary: TaskSummary, declared: Sequence[Contrast]) -> list[Contrast]:

@@ -12,9 +12,9 @@ from semfocus.analysis.wording import bounded, values_text
 from semfocus.words import count_of, listed, shortened, span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
     from semfocus.analysis.findings import Finding
     from semfocus.analysis.statistics.speedup import Speedup
+    from semfocus.analysis.summaries import TaskSummary
 
 
 #: the columns of the count over tasks

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.statistics import Speedup, paired_speedup, smallest_p
 from semfocus.analysis.statistics.pooling import PooledSpeedup
 from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.statistics.speedup import EQUIVALENT
-from semfocus.analysis.summaries import ArmSummary
 from semfocus.analysis.verdict import (
     FEWEST_PAIRS,
     enough,
@@ -23,20 +21,23 @@ from semfocus.runs.record import Record
 from semfocus.words import count_of, listed, p_value, percent
 
 if TYPE_CHECKING:
+    from semfocus.analysis.comparisons import Comparison
     from semfocus.analysis.findings import Finding
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 
-Raced = Sequence[tuple[ArmSummary, Speedup]]
+Raced = Sequence[tuple["ArmSummary", Speedup]]
 
 
-def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str, alpha: float = ALPHA) -> str:
+def sentence_on(summary: "TaskSummary") -> str:
     """Who reached the target sooner than the baseline, by how much, and how sure that is."""
-    parts = _answer(arms, baseline, goal, any(arm.is_going_on for arm in arms), alpha)
+    arms, goal = summary.arms, summary.goal.words
+    parts = _answer(arms, summary.baseline, goal, any(arm.is_going_on for arm in arms), summary.alpha)
     reached = any(arm.reached for arm in arms) and any(arm.speedup and arm.speedup.pairs for arm in arms)
-    return f"{task}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
+    return f"{summary.comparison.title}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
 
 
-def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool, alpha: float) -> list[str]:
+def _answer(arms: Sequence["ArmSummary"], baseline: str, goal: str, so_far: bool, alpha: float) -> list[str]:
     raced = [(arm, arm.speedup) for arm in arms if arm.speedup is not None and arm.speedup.pairs]
     if not any(arm.label == baseline for arm in arms):
         return [f"there is no run of {baseline} to compare with"]
@@ -64,17 +65,17 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool, 
     return [*parts, *lost]
 
 
-def _leading(each: tuple[ArmSummary, Speedup]) -> tuple[bool, bool, float, float]:
+def _leading(each: tuple["ArmSummary", Speedup]) -> tuple[bool, bool, float, float]:
     """Large for what is to be named first: top-k, which is the question, then the largest estimate."""
     arm, speedup = each
     return (is_ahead(speedup) and _is_sparse(arm), *estimate_order(speedup))
 
 
-def _is_sparse(arm: ArmSummary) -> bool:
+def _is_sparse(arm: "ArmSummary") -> bool:
     return arm.group == "input-dependent" and not arm.is_sharpened
 
 
-def _verdicts(judged: Raced, arms: Sequence[ArmSummary], baseline: str) -> list[str]:
+def _verdicts(judged: Raced, arms: Sequence["ArmSummary"], baseline: str) -> list[str]:
     """Who learned faster, by how much and how surely; then who was slower, equivalent, and of whom it is not known."""
     reached = {arm.label for arm in arms if arm.reached}
     ahead = [each for each in judged if is_ahead(each[1])]
@@ -120,7 +121,7 @@ def _estimates(raced: Raced, intervals: bool = False) -> str:
     return ", ".join(texts)
 
 
-def _lost(arm: ArmSummary) -> list[str]:
+def _lost(arm: "ArmSummary") -> list[str]:
     """Runs that were not looked at to the end: a speedup over them is not one over runs that trained."""
     return [
         f"{arm.states[state]} of {count_of(arm.total, 'run')} of {arm.label} {state}"
@@ -227,12 +228,13 @@ _WORDS = {
 }
 
 
-def notes_on(comparison: Comparison, baseline: str, alpha: float) -> list[str]:
+def notes_on(summary: "TaskSummary") -> list[str]:
     """One sentence a note."""
+    comparison = summary.comparison
     return [
-        *_looks(alpha),
+        *_looks(summary.alpha),
         *_states(comparison),
-        *_missing_seeds(comparison, baseline),
+        *_missing_seeds(comparison, summary.baseline),
         *_early_stop(comparison),
         *_machines(comparison),
     ]
@@ -247,7 +249,7 @@ def _looks(alpha: float) -> list[str]:
     ]
 
 
-def _states(comparison: Comparison) -> list[str]:
+def _states(comparison: "Comparison") -> list[str]:
     notes = []
     for label, records in comparison.arms.items():
         for state, words in _WORDS.items():
@@ -259,7 +261,7 @@ def _states(comparison: Comparison) -> list[str]:
     return notes
 
 
-def _missing_seeds(comparison: Comparison, baseline: str) -> list[str]:
+def _missing_seeds(comparison: "Comparison", baseline: str) -> list[str]:
     if baseline not in comparison.arms:
         return [f"There is no run of {baseline}, so no speedup."]
     base = set(_seeds(comparison.arms[baseline]))
@@ -273,7 +275,7 @@ def _missing_seeds(comparison: Comparison, baseline: str) -> list[str]:
     return notes
 
 
-def _early_stop(comparison: Comparison) -> list[str]:
+def _early_stop(comparison: "Comparison") -> list[str]:
     stop = comparison.setting.get("training.stop_at")
     if stop is None:
         return []
@@ -282,7 +284,7 @@ def _early_stop(comparison: Comparison) -> list[str]:
     ]
 
 
-def _machines(comparison: Comparison) -> list[str]:
+def _machines(comparison: "Comparison") -> list[str]:
     hosts = {
         str((record.get("environment") or {}).get("host"))
         for records in comparison.arms.values()

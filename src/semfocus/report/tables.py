@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.summaries import longest_look, perplexities
 from semfocus.analysis.tables import seen_text, speedup_text, summary_rows
+from semfocus.analysis.times import longest_look, perplexities
 from semfocus.analysis.wording import UNKNOWN, ratio, short, values_text
 from semfocus.words import number, p_value, with_span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
     from semfocus.analysis.findings import AtTarget, Finding
     from semfocus.analysis.statistics import Speedup, Time
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 
 @dataclass(frozen=True)

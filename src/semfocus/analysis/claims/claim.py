@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from semfocus.words import shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 
 PAPER_SIZE = "the paper's size"

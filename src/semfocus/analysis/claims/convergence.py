@@ -14,7 +14,7 @@ from semfocus.analysis.statistics import holm
 from semfocus.analysis.statistics.significance import ALPHA
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 HEAVY_HITTERS = "top_k(5)"
 #: before the inverse temperature in the label of an arm

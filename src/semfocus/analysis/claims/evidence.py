@@ -20,8 +20,8 @@ from semfocus.analysis.wording import bounded, interval, setting_of
 from semfocus.words import count_of, p_value, shortened, with_span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
     from semfocus.analysis.statistics.speedup import Speedup, Time
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 

@@ -23,7 +23,7 @@ from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 SOURCE = "Ram et al. 2025, explanation"

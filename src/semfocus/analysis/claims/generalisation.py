@@ -26,7 +26,7 @@ from semfocus.analysis.why.break_conditions import MARGIN
 from semfocus.words import count_of, shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 #: how far from guessing an accuracy may be and still be called guessing
 NEAR_CHANCE = 0.05

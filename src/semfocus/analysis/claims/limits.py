@@ -30,7 +30,7 @@ from semfocus.runs.arms import top_k_of
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "Ram et al. 2025, trade-offs and failure signatures"
 

@@ -18,7 +18,7 @@ from semfocus.analysis.claims.evidence import (
 )
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 SOURCE = "semfocus: sparsity or sharpness?"

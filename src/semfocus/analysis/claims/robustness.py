@@ -20,7 +20,7 @@ from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 FEWEST_VALUES = 3
 

@@ -10,7 +10,7 @@ from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES, faster_ov
 from semfocus.analysis.claims.evidence import HOW_COUNTED, PooledRaces, pooled_race
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2

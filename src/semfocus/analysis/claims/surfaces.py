@@ -12,7 +12,7 @@ from semfocus.measurements.landscape.surface import QUANTILE, RADIUS, steepness
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 _ARMS = ("full", HEAVY_HITTERS)
 

@@ -13,7 +13,7 @@ from semfocus.measurements.inside import rows_inside, rows_noted_along
 from semfocus.words import count_of, shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 
 Row = Mapping[str, Any]

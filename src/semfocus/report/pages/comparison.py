@@ -20,8 +20,8 @@ from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.words import count_of, percent
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
     from semfocus.analysis.statistics import Speedup
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
     from semfocus.runs.plan import Plan
 
 

@@ -37,8 +37,8 @@ from semfocus.runs.record import Record
 from semfocus.words import listed, p_value, percent, shortened, visible
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
     from semfocus.analysis.findings import Finding
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.runs.plan import Plan
 
 
@@ -54,7 +54,7 @@ def write_report(
 ) -> Path:
     """Write the page and return its path.
 
-    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.contrasts.analyse`) overrules them.
+    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.summaries.analyse`) overrules them.
     `summaries` and `findings`: those of the records, where they were analysed before.
     """
     text = report_page(
@@ -74,8 +74,7 @@ def report_page(
 ) -> str:
     """The page as text."""
     from semfocus.analysis.claims import SIZES, counted, judge_all
-    from semfocus.analysis.contrasts import analyse_planned
-    from semfocus.analysis.findings import planned_findings
+    from semfocus.analysis.planned import analyse_planned, planned_findings
 
     painter()  # starts meanwhile
     known = [Record.of(record) for record in records]

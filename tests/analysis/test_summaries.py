@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semfocus.analysis.contrasts import ArmSummary, TaskSummary, analyse
 from semfocus.analysis.statistics import Estimate
+from semfocus.analysis.summaries import ArmSummary, TaskSummary, analyse
 from tests.analysis.records import arm, record
 
 FULL = [40, 47, 58]
