@@ -203,8 +203,7 @@ class Study:
             contrasts=[list(each) for each in self.contrasts],
             looks=[look.seeds for look in LOOKS] if looks else [],
         )
-        write_plan(self.store, plan)
-        return plan
+        return write_plan(self.store, plan)
 
     def _following(self, found: Sequence[Record]) -> list[RunSpec]:
         """The runs of the second stage, which follow from those of the search."""
@@ -298,9 +297,8 @@ class StudyResult:
     def findings(self) -> "list[Finding]":
         """What the runs show: the contrasts over all tasks first, then on each task every arm against the baseline."""
         from semfocus.analysis.findings import findings_of
-        from semfocus.analysis.planned import alpha_of
 
-        return findings_of(self.summaries, self.study.contrasts, alpha_of(self.plans, self.records))
+        return findings_of(self.summaries, self.study.contrasts)
 
     @property
     def is_decided(self) -> bool:

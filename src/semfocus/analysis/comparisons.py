@@ -52,9 +52,14 @@ class Comparison:
 
     def is_set_like(self, other: "Comparison") -> bool:
         """Whether both have the same values, or differ from the paper's setting of their tasks in the same."""
-        if bool(self.arm_settings) != bool(other.arm_settings):
+        if self.own_keys != other.own_keys:
             return False
         return self.setting == other.setting or (bool(self.shared) and self.shared == other.shared)
+
+    @property
+    def own_keys(self) -> set[str]:
+        """What each arm has for itself."""
+        return {key for values in self.arm_settings.values() for key in values}
 
 
 def comparisons(

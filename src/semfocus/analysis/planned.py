@@ -1,25 +1,40 @@
 """Runs as their studies meant them: what is compared with what, by which contrasts, and at which level."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.findings import Finding, findings_of
-from semfocus.analysis.statistics.sequential import LOOKS, spent_at
-from semfocus.analysis.statistics.significance import ALPHA
+from semfocus.analysis.statistics.sequential import LOOKS, Level, spent_at
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.runs.arms import arm_of, flat, tasks_of
-from semfocus.runs.plan import Plan, declared
+from semfocus.runs.plan import Plan
 from semfocus.runs.record import Record
 
 
-def alpha_of(plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]) -> float:
-    """The error of the intervals: 0.05, or what belongs to the look at which a study ended once it was decided."""
-    plan = declared(plans)
-    if plan is None or not plan.looks:
-        return ALPHA
-    runs = set(plan.runs)
-    seeds = {record["spec"]["seed"] for record in records if record["run"] in runs and record.get("spec")}
-    return spent_at([look for look in LOOKS if look.seeds in plan.looks] or LOOKS, len(seeds))
+def levels(plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]) -> Callable[[Comparison], Level]:
+    """The level of a comparison: that of the look to which its seeds belong, if a study with looks has runs in it.
+
+    Such a study is judged at its looks alone: until all runs of one have a record, the comparison waits for them.
+    """
+    known = {record.get("run") for record in records}
+    looking = [(plan, {*plan.runs}) for plan in plans if plan.looks]
+
+    def level(comparison: Comparison) -> Level:
+        own = [(plan, runs) for plan, runs in looking if runs & _runs_in(comparison)]
+        if not own:
+            return Level()
+        num_seeds = max(map(len, comparison.arms.values()))
+        looks = [[look for look in LOOKS if look.seeds in plan.looks] or LOOKS for plan, _ in own]
+        alpha = min(spent_at(each, num_seeds) for each in looks)
+        return Level(alpha, max(len(runs - known) for _, runs in own))
+
+    return level
+
+
+def _runs_in(comparison: Comparison) -> set[str]:
+    return {str(record.get("run")) for records in comparison.arms.values() for record in records}
 
 
 def analyse_planned(
@@ -31,25 +46,45 @@ def analyse_planned(
     where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`) overrules all plans.
     """
     known = [Record.of(each) for each in records]
-    alpha = alpha_of(plans, known)
+    level = levels(plans, known)
     if apart_from:
-        return analyse(known, apart_from=apart_from, alpha=alpha)
+        return analyse(known, apart_from=apart_from, level=level)
     apart = [plan for plan in plans if plan.own_settings and _one_an_arm(_runs_of(plan, known), plan)]
     elsewhere = {run for plan in plans if plan not in apart for run in plan.runs}
     taken = {run for plan in apart for run in plan.runs} - elsewhere
     tasks = tasks_of(known)
-    summaries = analyse([record for record in known if record["run"] not in taken], tasks=tasks, alpha=alpha)
+    summaries = analyse([record for record in known if record["run"] not in taken], tasks=tasks, level=level)
     for plan in _largest(apart):
-        summaries += analyse(_runs_of(plan, known), apart_from=plan.own_settings, tasks=tasks, alpha=alpha)
+        summaries += analyse(_runs_of(plan, known), apart_from=plan.own_settings, tasks=tasks, level=level)
     return summaries
 
 
-def planned_findings(
-    summaries: Sequence[TaskSummary], plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]
-) -> list[Finding]:
-    """With the contrasts that the plans declare, if all are of one study, and the error that belongs to its looks."""
-    plan = declared(plans)
-    return findings_of(summaries, plan.contrasts if plan else (), alpha_of(plans, records))
+def planned_findings(summaries: Sequence[TaskSummary], plans: Sequence[Plan]) -> list[Finding]:
+    """What each study shows by the contrasts that it declares, in the comparisons that have runs of it.
+
+    Where nobody declared any, every arm is held against the baseline. A task that two studies look at is told once.
+    """
+    runs: dict[str, set[str]] = {}
+    contrasts: dict[str, list[list[str]]] = {}
+    for plan in plans:
+        name = plan.name.removesuffix("_search")
+        runs.setdefault(name, set()).update(plan.runs)
+        if plan.contrasts:
+            contrasts[name] = plan.contrasts  # the newest
+    within = {id(each): _runs_in(each.comparison) for each in summaries}
+    found: list[Finding] = []
+    for name, own in contrasts.items():
+        concerned = [each for each in summaries if runs[name] & within[id(each)]]
+        label = name if len(contrasts) > 1 else ""
+        found += [replace(each, study=label) for each in findings_of(concerned, own)]
+    declaring = set().union(*(runs[name] for name in contrasts))
+    found += findings_of([each for each in summaries if not declaring & within[id(each)]])
+    once: dict[tuple[object, ...], Finding] = {}
+    for each in sorted(found, key=lambda each: not each.is_declared):
+        once.setdefault(
+            (each.contrast, each.task, each.setting, each.study if each.task is None else ""), each
+        )
+    return [each for each in found if any(each is kept for kept in once.values())]
 
 
 def _largest(plans: Sequence[Plan]) -> list[Plan]:

@@ -1,12 +1,12 @@
 """What is known of each arm of a comparison: times to a goal, speedups, how its runs ended."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from semfocus.analysis.comparisons import Comparison, comparisons
+from semfocus.analysis.comparisons import Comparison, Contrast, comparisons
 from semfocus.analysis.statistics import (
     Estimate,
     Speedup,
@@ -17,11 +17,13 @@ from semfocus.analysis.statistics import (
     restricted_mean,
     smallest_p,
 )
+from semfocus.analysis.statistics.sequential import Level
 from semfocus.analysis.statistics.significance import ALPHA
-from semfocus.analysis.times import Goal, goals_of, longest_look, times_to
+from semfocus.analysis.times import Goal, goals_of, longest_look, other_times, times_to
 from semfocus.runs.arms import BASELINE, SHARPENED
 
 Times = dict[int, Time]
+NOT_ENDED = ("unfinished", "running", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class ArmSummary:
     held_out_p_holm: float | None
 
     @property
-    def is_going_on(self) -> bool:
-        """Whether some of its runs have not ended."""
-        return any(self.states.get(state) for state in ("unfinished", "running", "interrupted"))
+    def num_open(self) -> int:
+        """How many of its runs have not ended."""
+        return sum(self.states.get(state, 0) for state in NOT_ENDED)
 
     @property
     def is_sharpened(self) -> bool:
@@ -95,6 +97,30 @@ class TaskSummary:
     arms: list[ArmSummary]
     #: the error of its intervals
     alpha: float = ALPHA
+    #: runs that a study which ends once it is decided is still to train
+    num_missing: int = 0
+
+    @property
+    def num_open(self) -> int:
+        """Runs that have not ended, or not begun."""
+        return self.num_missing + sum(arm.num_open for arm in self.arms)
+
+    def race(self, contrast: Contrast, times: Mapping[str, Times] | None = None) -> Speedup | None:
+        """One arm against another at the level of this comparison; None unless both were run on a common seed.
+
+        `times` by arm: to the goal of the comparison, unless others are given.
+        """
+        times = {arm.label: arm.times for arm in self.arms} if times is None else times
+        if contrast.arm == contrast.baseline or not {*contrast} <= times.keys():
+            return None
+        num_open = self.num_missing + sum(arm.num_open for arm in self.arms if arm.label in contrast)
+        found = paired_speedup(times[contrast.baseline], times[contrast.arm], self.alpha, num_open)
+        return found if found.pairs else None
+
+    @cached_property
+    def other_times(self) -> Mapping[str, Mapping[str, Times] | str]:
+        """By another target and by arm; a text instead: why they are not known."""
+        return other_times(self.comparison, self.goal)
 
     @cached_property
     def sentence(self) -> str:
@@ -110,9 +136,10 @@ class TaskSummary:
 
         return notes_on(self)
 
-    def is_set_like(self, other: "TaskSummary") -> bool:
-        """Whether what both show may be pooled: they are judged alike, at one setting."""
-        return self.by_loss == other.by_loss and self.comparison.is_set_like(other.comparison)
+    def is_poolable(self, other: "TaskSummary") -> bool:
+        """Whether what both show may be pooled: two tasks, judged alike, at one setting."""
+        one, two = self.comparison, other.comparison
+        return one.task != two.task and self.by_loss == other.by_loss and one.is_set_like(two)
 
     @property
     def by_loss(self) -> bool:
@@ -121,10 +148,13 @@ class TaskSummary:
 
 
 def by_setting(summaries: Sequence[TaskSummary]) -> list[list[TaskSummary]]:
-    """Groups of comparisons at one setting; settings are never pooled."""
+    """Groups of comparisons at one setting, a task once in each; settings are never pooled.
+
+    Being set alike is no transitive relation (see `Comparison.is_set_like`), so all members of a group are compared with.
+    """
     groups: list[list[TaskSummary]] = []
     for summary in summaries:
-        own = next((group for group in groups if any(summary.is_set_like(each) for each in group)), None)
+        own = next((group for group in groups if all(map(summary.is_poolable, group))), None)
         if own is None:
             groups.append([summary])
         else:
@@ -140,29 +170,29 @@ def analyse(
     baseline: str = BASELINE,
     apart_from: Collection[str] = (),
     tasks: Collection[str] = (),
-    alpha: float = ALPHA,
+    level: Callable[[Comparison], Level] = lambda _: Level(),
 ) -> list[TaskSummary]:
     """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`.
 
-    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold with 1 - `alpha`.
+    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold at the `level` of their comparison.
     """
     for name, value in (("target", target), ("held_out_target", held_out_target)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
     return [
-        _summary(comparison, target, held_out_target, baseline, alpha)
+        _summary(comparison, target, held_out_target, baseline, level(comparison))
         for comparison in comparisons(records, apart_from=apart_from, tasks=tasks)
     ]
 
 
 def _summary(
-    comparison: Comparison, target: float, held_out_target: float, baseline: str, alpha: float
+    comparison: Comparison, target: float, held_out_target: float, baseline: str, level: Level
 ) -> TaskSummary:
     goal, second = goals_of(comparison, target, held_out_target, baseline)
     epochs = times_to(comparison, goal)
     seconds = times_to(comparison, goal, "seconds")
     held_out = times_to(comparison, second)
-    races = [_races(times, baseline, alpha) for times in (epochs, seconds, held_out)]
+    races = [_races(comparison, times, baseline, level) for times in (epochs, seconds, held_out)]
     horizon = longest_look([record for records in comparison.arms.values() for record in records], "epochs")
     arms = [
         _arm(
@@ -182,16 +212,24 @@ def _summary(
         second_goal=second,
         baseline=baseline,
         arms=arms,
-        alpha=alpha,
+        alpha=level.alpha,
+        num_missing=level.num_missing,
     )
 
 
-def _races(times: Mapping[str, Times], baseline: str, alpha: float) -> dict[str, Race]:
+def _races(
+    comparison: Comparison, times: Mapping[str, Times], baseline: str, level: Level
+) -> dict[str, Race]:
     """Every arm against the baseline, with Holm's correction over all arms that have a p."""
     if baseline not in times:
         return {label: Race() for label in times}
+    open_runs = {
+        label: sum(record.get("state") in NOT_ENDED for record in records)
+        for label, records in comparison.arms.items()
+    }
+    missing = level.num_missing + open_runs[baseline]
     speedups = {
-        label: paired_speedup(times[baseline], arm, alpha)
+        label: paired_speedup(times[baseline], arm, level.alpha, missing + open_runs[label])
         for label, arm in times.items()
         if label != baseline
     }

@@ -19,7 +19,7 @@ COLUMNS: Mapping[str, str] = {
     "epochs": "epochs to target",
     "seconds": "seconds to target",
     "speedup": "speedup in epochs",
-    "short_speedup": "speedup [95 %]",
+    "short_speedup": "speedup",
     "seconds_speedup": "speedup in seconds",
     "p": "p (Holm)",
     "held_out_epochs": "epochs to held-out target",

@@ -84,6 +84,22 @@ def perplexity_text(losses: list[float]) -> str:
     return with_span(*(f"{each:.4g}" for each in (median(values), min(values), max(values))))
 
 
+_SUSTAINED = 5
+
+
+def _other_goals(goal: Goal) -> dict[str, Goal]:
+    """What a result must not hang on; none for text, whose goal is a loss."""
+    if goal.at_most or goal.column != "train_accuracy":
+        return {}
+    found = {
+        f"{percent(value)}": Goal(goal.column, value, f"{percent(value)} training accuracy")
+        for value in (0.8, 0.9, 0.95, 0.99)
+        if value != goal.value
+    }
+    words = f"{percent(goal.value)} sustained for {_SUSTAINED} evaluations"
+    return {**found, words: Goal(goal.column, goal.value, words, sustained=_SUSTAINED)}
+
+
 Clock = Literal["epochs", "seconds"]
 
 
@@ -145,3 +161,15 @@ def times_to(comparison: Comparison, goal: Goal, clock: Clock = "epochs") -> dic
         label: {record["spec"]["seed"]: time_to(record, goal, clock, horizon) for record in records}
         for label, records in comparison.arms.items()
     }
+
+
+def other_times(comparison: Comparison, goal: Goal) -> dict[str, dict[str, dict[int, Time]] | str]:
+    """The times to other targets than this goal, by their names; a text instead: why they are not known."""
+    stop = comparison.setting.get("training.stop_at")
+    found: dict[str, dict[str, dict[int, Time]] | str] = {}
+    for name, other in _other_goals(goal).items():
+        if stop is not None and (other.value > float(stop) or other.sustained > 1):
+            found[name] = f"not measured (stopped at {percent(float(stop))})"
+        else:
+            found[name] = times_to(comparison, other)
+    return found

@@ -58,7 +58,7 @@ def report_text(
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)
-    findings = planned_findings(summaries, plans, known)
+    findings = planned_findings(summaries, plans)
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:

@@ -7,11 +7,10 @@ from semfocus.analysis.claims.claim import Claim, Ruling, decide
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
-    PooledRaces,
+    Races,
     pooled_race,
 )
 from semfocus.analysis.statistics import holm
-from semfocus.analysis.statistics.significance import ALPHA
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
@@ -22,7 +21,7 @@ TIMES = "×"  # noqa: RUF001
 PAPER = "Ram et al. 2025, the main claim"
 
 
-def faster_over_tasks(found: PooledRaces, fewest: int = FEWEST_TASKS) -> Ruling:
+def faster_over_tasks(found: Races, fewest: int = FEWEST_TASKS) -> Ruling:
     """A gain over all tasks together, or none."""
     enough = found.num_tasks >= fewest
     return decide(enough and found.gain, enough and found.no_gain, found.numbers())
@@ -46,8 +45,13 @@ def _agnostic_no_benefit(summaries: Sequence["TaskSummary"]) -> Ruling:
     by_arm = {label: pooled_race(summaries, label) for label in agnostic_labels(summaries)}
     numbers = [line for found in by_arm.values() for line in found.numbers()]
     counted = {label: found for label, found in by_arm.items() if found.num_tasks >= FEWEST_TASKS}
-    adjusted = holm({label: found.speedup.p for label, found in counted.items() if found.speedup})
-    benefits = [label for label, found in counted.items() if found.gain and adjusted[label] <= ALPHA]
+    together = {label: found.together for label, found in counted.items() if found.together}
+    adjusted = holm({label: each.p for label, each in together.items() if each.p is not None})
+    benefits = [
+        label
+        for label, each in together.items()
+        if counted[label].gain and adjusted[label] <= each.speedup.alpha
+    ]
     none = [label for label, found in counted.items() if found.no_gain]
     return decide(bool(counted) and len(none) == len(counted), bool(benefits), numbers)
 

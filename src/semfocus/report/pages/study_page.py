@@ -21,7 +21,7 @@ from semfocus.analysis.overview import (
     sweeps,
 )
 from semfocus.analysis.tables import EXPLANATION
-from semfocus.analysis.wording import TITLE, UNKNOWN, runs_text
+from semfocus.analysis.wording import TITLE, UNKNOWN, level_text, runs_text
 from semfocus.durable import write_text
 from semfocus.report.figures import FIGURES, FORMATS, Picture
 from semfocus.report.pages.album import Album
@@ -79,7 +79,7 @@ def report_page(
     painter()  # starts meanwhile
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from) if summaries is None else summaries
-    findings = planned_findings(summaries, plans, known) if findings is None else findings
+    findings = planned_findings(summaries, plans) if findings is None else findings
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
@@ -133,6 +133,7 @@ def report_page(
         report_command=report_command(known, plans),
         environments=_environments(known),
         explanation=EXPLANATION,
+        level=level_text(arm.speedup for each in summaries for arm in each.arms if arm.speedup),
         certainty=_certainty(main),
         targets=listed(sorted(targets)) if targets else "",
         has_text=any(each.by_loss for each in summaries),
