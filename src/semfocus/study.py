@@ -167,6 +167,11 @@ class Study:
         records = train(specs)
         return StudyResult(self, specs, records, how, plans)
 
+    @property
+    def looks(self) -> list[list[RunSpec]]:
+        """The runs at each look of `until_decided`, those of the looks before among them."""
+        return [with_seeds(self.specs, PAPER_SEEDS[: look.seeds]) for look in LOOKS]
+
     def refuse_undecidable(self) -> None:
         """Say why `until_decided` cannot work, if it cannot."""
         if self.seeds is not None:
@@ -184,8 +189,7 @@ class Study:
         """Seeds in looks; what is known is read, so that the same call continues, and ends where it ended before."""
         self.refuse_undecidable()
         plans: list[Plan] = []
-        for look in LOOKS:
-            specs = with_seeds(self.specs, PAPER_SEEDS[: look.seeds])
+        for specs in self.looks:
             plans.append(self._planned(self.name, specs, looks=True))
             result = StudyResult(self, specs, train(specs), how, plans)
             if result.is_decided:
