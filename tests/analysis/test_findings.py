@@ -6,7 +6,7 @@ import pytest
 
 from semfocus.analysis.findings import Contrast, Finding, findings_of
 from semfocus.analysis.sentences import fragile_sentence, pooled_sentence
-from semfocus.analysis.statistics.sequential import Level
+from semfocus.analysis.statistics.sequential import IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
 from tests.analysis.records import CASES, arm, record
 
@@ -149,7 +149,9 @@ def test_a_stricter_level_widens_the_intervals() -> None:
     usual, strict = (
         next(
             each
-            for each in findings_of(analyse(records, level=lambda _, alpha=alpha: Level(alpha)), [PRIMARY])
+            for each in findings_of(
+                analyse(records, level=lambda _, alpha=alpha: IntervalLevel(alpha)), [PRIMARY]
+            )
             if each.task is None
         )
         for alpha in (0.05, 1 / 32)

@@ -9,7 +9,7 @@ from semfocus.analysis.claims import judge_all
 from semfocus.analysis.claims.evidence import pooled_race, race
 from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.planned import analyse_planned, planned_findings
-from semfocus.analysis.statistics.sequential import LOOKS, Level
+from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.analysis.why.measured_runs import looked
 from semfocus.analysis.why.ratio import ratio_test
@@ -90,6 +90,16 @@ def test_between_two_looks_the_level_is_that_of_the_coming_one(num: int, alpha: 
     assert (found.verdict == "undecided") == (num < 10)
 
 
+def test_seeds_of_another_study_are_no_look() -> None:
+    """Six seeds that agree decide at the first look, however many more of full attention others have trained."""
+    own = [*arm("full", [40] * 6), *arm("top_k(5)", [7] * 6)]
+    more = [each for each in arm("full", [40] * 12) if each["spec"]["seed"] > 5]
+    plans = [plan("quick", own, [TOP_K], [6, 10]), plan("other", more)]
+    (summary,) = analyse_planned([*own, *more], plans)
+    (found,) = planned_findings([summary], plans)
+    assert (summary.alpha, found.verdict) == (FIRST.alpha, "faster")
+
+
 def test_a_study_that_looked_has_done_so_under_any_other_command(tmp_path) -> None:
     store = Store(tmp_path)
     write_plan(store, plan("quick", runs("parity", 6), [TOP_K], [6, 10]))
@@ -99,7 +109,7 @@ def test_a_study_that_looked_has_done_so_under_any_other_command(tmp_path) -> No
 
 
 def strict(records: Records) -> list[TaskSummary]:
-    return analyse(records, level=lambda _: Level(FIRST.alpha))
+    return analyse(records, level=lambda _: IntervalLevel(FIRST.alpha))
 
 
 def test_claims_keep_the_level_of_a_look() -> None:

@@ -6,14 +6,16 @@ from typing import Any
 
 from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.findings import Finding, findings_of
-from semfocus.analysis.statistics.sequential import LOOKS, Level, spent_at
+from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel, spent_at
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.runs.arms import arm_of, flat, tasks_of
 from semfocus.runs.plan import Plan
 from semfocus.runs.record import Record
 
 
-def levels(plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]) -> Callable[[Comparison], Level]:
+def levels(
+    plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]
+) -> Callable[[Comparison], IntervalLevel]:
     """The level of a comparison: that of the look to which its seeds belong, if a study with looks has runs in it.
 
     Such a study is judged at its looks alone: until all runs of one have a record, the comparison waits for them.
@@ -21,14 +23,17 @@ def levels(plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]) -> Calla
     known = {record.get("run") for record in records}
     looking = [(plan, {*plan.runs}) for plan in plans if plan.looks]
 
-    def level(comparison: Comparison) -> Level:
-        own = [(plan, runs) for plan, runs in looking if runs & _runs_in(comparison)]
-        if not own:
-            return Level()
-        num_seeds = max(map(len, comparison.arms.values()))
-        looks = [[look for look in LOOKS if look.seeds in plan.looks] or LOOKS for plan, _ in own]
-        alpha = min(spent_at(each, num_seeds) for each in looks)
-        return Level(alpha, max(len(runs - known) for _, runs in own))
+    def level(comparison: Comparison) -> IntervalLevel:
+        found = []
+        for plan, runs in looking:
+            looks = [look for look in LOOKS if look.seeds in plan.looks] or LOOKS
+            arms = comparison.arms.values()
+            num_seeds = max(sum(record.get("run") in runs for record in records) for records in arms)
+            if num_seeds:
+                found.append(IntervalLevel(spent_at(looks, num_seeds), len(runs - known)))
+        if not found:
+            return IntervalLevel()
+        return IntervalLevel(min(each.alpha for each in found), max(each.num_missing for each in found))
 
     return level
 

@@ -68,7 +68,7 @@ def _answer(summary: "TaskSummary", goal: str) -> list[str]:
 def _leading(each: tuple["ArmSummary", Speedup]) -> tuple[bool, bool, float, float]:
     """Large for what is to be named first: top-k, which is the question, then the largest estimate."""
     arm, speedup = each
-    return (verdict_of(speedup) == "faster" and _is_sparse(arm), *estimate_order(speedup))
+    return (speedup.is_ahead and _is_sparse(arm), *estimate_order(speedup))
 
 
 def _is_sparse(arm: "ArmSummary") -> bool:

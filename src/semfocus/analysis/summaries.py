@@ -17,7 +17,7 @@ from semfocus.analysis.statistics import (
     restricted_mean,
     smallest_p,
 )
-from semfocus.analysis.statistics.sequential import Level
+from semfocus.analysis.statistics.sequential import IntervalLevel
 from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.times import Goal, goals_of, longest_look, other_times, times_to
 from semfocus.runs.arms import BASELINE, SHARPENED
@@ -170,7 +170,7 @@ def analyse(
     baseline: str = BASELINE,
     apart_from: Collection[str] = (),
     tasks: Collection[str] = (),
-    level: Callable[[Comparison], Level] = lambda _: Level(),
+    level: Callable[[Comparison], IntervalLevel] = lambda _: IntervalLevel(),
 ) -> list[TaskSummary]:
     """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`.
 
@@ -186,7 +186,7 @@ def analyse(
 
 
 def _summary(
-    comparison: Comparison, target: float, held_out_target: float, baseline: str, level: Level
+    comparison: Comparison, target: float, held_out_target: float, baseline: str, level: IntervalLevel
 ) -> TaskSummary:
     goal, second = goals_of(comparison, target, held_out_target, baseline)
     epochs = times_to(comparison, goal)
@@ -218,7 +218,7 @@ def _summary(
 
 
 def _races(
-    comparison: Comparison, times: Mapping[str, Times], baseline: str, level: Level
+    comparison: Comparison, times: Mapping[str, Times], baseline: str, level: IntervalLevel
 ) -> dict[str, Race]:
     """Every arm against the baseline, with Holm's correction over all arms that have a p."""
     if baseline not in times:

@@ -57,7 +57,7 @@ def plan_groups(specs: "Sequence[RunSpec]", store: "Store", seconds: Mapping[str
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """How many runs, how many of them have ended, and about how long the others take."""
 
     runs: int
@@ -65,10 +65,10 @@ class Work:
     seconds: float
 
 
-def _work(groups: Sequence[Group], workers: int, loading: float) -> Work:
+def _work(groups: Sequence[Group], workers: int, loading: float) -> Workload:
     left = sum((len(group.seeds) - group.ended) * group.seconds_a_run for group in groups)
     num, ended = sum(len(group.seeds) for group in groups), sum(group.ended for group in groups)
-    return Work(num, ended, left / workers + (loading if left else 0.0))
+    return Workload(num, ended, left / workers + (loading if left else 0.0))
 
 
 def print_plan(

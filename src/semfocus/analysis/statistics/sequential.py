@@ -31,7 +31,7 @@ def spent_at(looks: Sequence[Interim], num_seeds: int) -> float:
     return next((look.alpha for look in looks if num_seeds <= look.seeds), looks[-1].alpha)
 
 
-class Level(NamedTuple):
+class IntervalLevel(NamedTuple):
     """The error of the intervals of a comparison, and how many runs it waits for that have not begun."""
 
     alpha: float = ALPHA
