@@ -14,7 +14,7 @@ $(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-study: install ## five kinds of attention over three seeds on a small task, a table and a report (minutes)
+study: install ## five kinds of attention over eight seeds on a small task, a table and a report (minutes)
 	$(BIN)/semfocus study quick
 
 learn: install ## the pictures of docs/learn.md, and the numbers it quotes (a minute)
@@ -45,7 +45,7 @@ slow: install ## tests that train real models
 BENCHMARKS := attention_speed masked_speed memory training_step fused_block epoch listops_sampling same_epoch pool lipschitz_looseness probes landscape report_time trial_verdict
 
 # A missed claim is printed; a script that fails does not stop the others, but fails the target.
-bench: install ## one script a claim about speed and memory (half an hour; nothing else should run meanwhile)
+bench: install ## one script per claim about speed and memory (half an hour; nothing else should run meanwhile)
 	failed=0; \
 	for each in $(BENCHMARKS); do echo "== benchmarks/$$each.py"; $(BIN)/python benchmarks/$$each.py || failed=1; done; \
 	$(BIN)/python benchmarks/plot.py || failed=1; \

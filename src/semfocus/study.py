@@ -196,15 +196,24 @@ class Study:
                 break
         return result
 
-    def _planned(self, name: str, specs: Sequence[RunSpec], looks: bool = False) -> Plan:
-        """The plan, written before the first run: `semfocus status` then knows what is to come."""
-        plan = Plan(
-            name=name,
+    @property
+    def plan(self) -> Plan:
+        """What is to be run, and what held against what; of a study in two stages, the search."""
+        return Plan(
+            name=self.name,
             question=self.question,
             command=self.command,
-            runs=[spec.digest for spec in specs],
+            runs=[spec.digest for spec in self.specs],
             own_settings=list(self.source.own_settings),
             contrasts=[list(each) for each in self.contrasts],
+        )
+
+    def _planned(self, name: str, specs: Sequence[RunSpec], looks: bool = False) -> Plan:
+        """The plan, written before the first run: `semfocus status` then knows what is to come."""
+        plan = replace(
+            self.plan,
+            name=name,
+            runs=[spec.digest for spec in specs],
             looks=[look.seeds for look in LOOKS] if looks else [],
         )
         return write_plan(self.store, plan)

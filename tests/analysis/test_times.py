@@ -34,6 +34,26 @@ def test_a_run_that_never_gets_there_is_censored_at_its_last_epoch() -> None:
         assert to_target(record(last=25, state=state)) == Time(25, False)
 
 
+def test_a_run_without_its_curve_has_the_time_of_its_summary() -> None:
+    """Old exports hold no curves; the summary knows the training target alone, and no seconds."""
+    known = {"target_accuracy": 0.95, "epochs_to_target": 7, "epochs": 60}
+    run = {**record(reached_at=7), "curve": {}, "summary": known}
+    never = {**run, "summary": {**known, "epochs_to_target": None}}
+    assert to_target(run) == to_target(record(reached_at=7))
+    assert to_target(never) == to_target(record()) == Time(60, False)
+    nothing = Time(0, False)
+    assert to_target(run, target=0.9) == nothing
+    assert to_target(run, "seconds", 0.0) == nothing
+    assert to_target({**never, "state": "unfinished"}) == nothing
+    assert to_target({**run, "summary": {}}) == nothing
+    for goal in (
+        Goal("held_out_accuracy", 0.95, ""),
+        Goal("train_accuracy", 0.95, "", at_most=True),
+        Goal("train_accuracy", 0.95, "", sustained=5),
+    ):
+        assert time_to(run, goal, "epochs", 60.0) == nothing  # type: ignore[arg-type]
+
+
 def test_a_diverged_run_would_not_arrive_however_long_one_looks() -> None:
     assert to_target(record(last=2, state="diverged")) == Time(60, False)
     assert to_target(record(reached_at=1, last=2, state="diverged")) == Time(1, True, 1)

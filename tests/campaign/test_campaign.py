@@ -112,6 +112,17 @@ def test_a_stage_measures_what_it_is_told_and_exports_it_by_layer(tmp_path: Path
         assert {row["epoch"] for row in record["probes"]} == {0, 1, 2}
 
 
+def test_measuring_may_wait_until_all_is_trained(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path, seeds=1, more=", measure=[Inside(epochs=('last',), samples=8)]")
+    opened = open_campaign(file, tmp_path / "runs", export=tmp_path / "tables")
+    assert opened.run(only="first", executor="serial", quiet=True, measure=False) == []
+    trained = trained_in(tmp_path / "runs")
+    assert not any(rows_inside(record) for record in read_export(tmp_path / "tables"))
+    assert opened.run(only="first", executor="serial", quiet=True) == []
+    assert trained_in(tmp_path / "runs") == trained
+    assert all(rows_inside(record) for record in read_export(tmp_path / "tables"))
+
+
 def test_the_second_part_of_a_stage_follows_from_the_first(tmp_path: Path) -> None:
     (tmp_path / "search.py").write_text(SEARCH)
     stages = [Stage("search", str(tmp_path / "search.py"))]

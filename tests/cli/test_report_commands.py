@@ -16,8 +16,9 @@ from semfocus.cli.claims import needs_of
 from semfocus.recipes import RECIPES
 from semfocus.recipes.variant import Variant
 from semfocus.report.export import export
-from semfocus.runs import open_store
+from semfocus.runs import RunSpec, open_store
 from semfocus.runs.plan import Plan, read_plans, write_plan
+from semfocus.runs.record import Record
 from semfocus.studies.cost import rough_seconds
 from tests.execution.minis import mini_study
 from tests.report.made_up import study
@@ -218,6 +219,28 @@ def test_a_report_of_exported_tables_knows_their_studies(tables: Path, tmp_path:
     assert "missing_duplicate" not in text
 
 
+def test_a_recipe_finds_its_runs_in_the_exports_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up = study(tasks=2, seeds=2, epochs=12)
+    specs = [RunSpec.model_validate(record["spec"]) for record in made_up]
+    named = [{**record, "run": spec.digest} for record, spec in zip(made_up, specs, strict=True)]
+    export([Record(each) for each in named], tmp_path / "results", "parquet")
+    own = [spec for spec in specs if spec.task == "even_pairs"]
+    recipe = Variant("Whose runs?", "ours", lambda: own, CONTRASTS=[("top_k(5)", "full")])
+    monkeypatch.setitem(RECIPES, "mini", recipe)
+    text = tmp_path / "text.md"
+    wanted = ["report", "--results", tmp_path / "results", "--format", "markdown", "--output", text]
+    done = invoke(*wanted, "--study", "mini")
+    assert done.exit_code == 0, done.output
+    written = text.read_text(encoding="utf-8")
+    assert written.startswith("# Whose runs?")
+    assert "top\\_k(5) against full" in written
+    assert "missing\\_duplicate" not in written
+    missing = invoke(*wanted, "--study", "factorial")
+    assert (missing.exit_code, missing.output) == (2, "error: no run of 'factorial' in the exports\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -237,13 +260,17 @@ def test_mistakes_about_results_are_one_line(
     assert len(result.output.splitlines()) == 1
 
 
-def test_runs_without_a_curve_are_left_out_and_counted(tables: Path) -> None:
+def test_runs_without_a_curve_are_counted_and_left_out_of_reports(tables: Path, tmp_path: Path) -> None:
     curves = tables / "even_pairs" / "curves.parquet"
     frame = polars.read_parquet(curves)
     lost = frame["run"][0]
     frame.filter(polars.col("run") != lost).write_parquet(curves)
+    few = "note: 1 of 28 exported runs have no curve"
     note = invoke("claims", "--results", tables).output.splitlines()[0]
-    assert note == "note: 1 of 28 exported runs have no curve and are left out"
+    assert note == f"{few}: only their epochs to the target count"
+    result = invoke("report", "--results", tables, "--output", tmp_path / "page.html")
+    assert f"{few}: they are left out" in result.output
+    assert lost not in (tmp_path / "page.html").read_text()
 
 
 def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> None:

@@ -361,6 +361,7 @@ def test_a_plan_and_a_list_tell_what_will_be_measured() -> None:
         "measured inside the models (untrained and last, every 20 epochs: 256 sequences of held_out data)"
         in text
     )
+    assert "measured inside the models (every 20 epochs)" in invoke("factorial", "--dry-run").stdout
     assert printed("quick", "--dry-run")["afterwards"] == []
     (said,) = printed("dispersion", "--dry-run")["afterwards"]
     assert "top_k(5)" in said

@@ -112,7 +112,12 @@ def test_a_measurement_travels_as_a_line() -> None:
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [({"epochs": "last"}, "tuple of texts"), ({"samples": 0}, "at least 1"), ({"every": 0}, "at least 1")],
+    [
+        ({"epochs": "last"}, "tuple of texts"),
+        ({"samples": 0}, "at least 1"),
+        ({"every": 0}, "at least 1"),
+        ({"epochs": ()}, "got neither"),
+    ],
 )
 def test_a_plan_that_means_nothing_is_refused(values, words) -> None:
     with pytest.raises(ValueError, match=words):

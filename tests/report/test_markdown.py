@@ -29,6 +29,15 @@ def test_the_text_says_how_many_runs_have_not_ended_when_it_was_made_and_what_wa
     assert text.startswith("# Is \\<b\\>mine\\</b\\> faster?\n\n14 runs on 1 task, 1 unfinished. Made 20")
 
 
+def test_losses_that_nobody_kept_are_unknown() -> None:
+    """Small exports have none."""
+    records = study(tasks=1, seeds=2, epochs=20)
+    assert "nan" not in report_text(records)
+    for record in records:
+        record["curve"]["train_loss"][:] = [float("nan")] * 20
+    assert "+nan" not in report_text(records)
+
+
 def test_an_empty_store_has_a_text_too() -> None:
     assert "0 runs." in report_text([])
 

@@ -128,9 +128,13 @@ def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
 
     A run that diverged is over: it will not reach the target however long one looks, so it counts as
     looked at until `horizon`, the longest look of the comparison. A run that failed or was interrupted
-    might have, and is censored where it stopped.
+    might have, and is censored where it stopped. Of a run without its curve the summary knows one such time.
     """
     when = looks(record, clock)
+    if not when and clock == "epochs" and _is_summarised(record, goal):
+        summary = record["summary"]
+        reached = summary.get("epochs_to_target")
+        return Time(float(summary["epochs"]), False) if reached is None else Time(float(reached), True, 1.0)
     curve: dict[str, list[Any]] = record.get("curve") or {}
     in_a_row = 0
     for index, value in enumerate(curve.get(goal.column, [])):
@@ -142,6 +146,14 @@ def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
     # a run that was there at its last looks may have stayed
     last = when[max(0, len(when) - 1 - in_a_row)] if when else 0.0
     return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)
+
+
+def _is_summarised(record: Record, goal: Goal) -> bool:
+    """Whether the summary of a run that is done says when it reached this goal, or that it never did."""
+    summary = record.get("summary") or {}
+    asked = ("train_accuracy", goal.value, False, 1)
+    known = (goal.column, summary.get("target_accuracy"), goal.at_most, goal.sustained)
+    return record.get("state") == "done" and known == asked and summary.get("epochs") is not None
 
 
 def _resolution(when: Sequence[float], index: int, clock: Clock) -> float:

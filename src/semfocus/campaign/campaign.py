@@ -121,12 +121,14 @@ class Campaign:
         workers: int | None = None,
         device: str = "auto",
         quiet: bool = False,
+        measure: bool = True,
         export_seconds: float = 600.0,
         say: Callable[[str], None] = lambda line: None,
     ) -> list[str]:
         """Train, measure and export stage after stage; a line for everything that failed.
 
-        `say` hears of every stage. Ctrl-C saves all runs and exports what has ended; the same call continues.
+        Without `measure` it only trains; a call with it catches up. `say` hears of every stage. Ctrl-C saves all runs and
+        exports what has ended; the same call continues.
         """
         failed: list[str] = []
         how = Conditions(executor, workers, device, quiet=quiet)
@@ -136,7 +138,7 @@ class Campaign:
             say(f"stage {number} of {len(stages)}: {stage.name}, {work.words()}")
             try:
                 failed += work.train()
-                failed += work.measure()
+                failed += work.measure() if measure else []
             finally:  # what was interrupted has runs that ended
                 work.export()
         return failed

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
-from semfocus.cli.options import DeviceOption, JsonOption, QuietOption, StoreOption, writable_store
+from semfocus.cli.options import (
+    DeviceOption,
+    ExecutorOption,
+    JsonOption,
+    QuietOption,
+    StoreOption,
+    WorkersOption,
+    writable_store,
+)
 from semfocus.cli.output import print_json, table_console
 from semfocus.words import count_of
 
@@ -31,13 +39,8 @@ def campaign(
         typer.Argument(metavar="FILE.py", help="A Python file that defines STAGES, a list of Stage."),
     ],
     store: StoreOption = None,
-    executor: Annotated[
-        str,
-        typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one)."),
-    ] = "pool",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once (default: one a core).", show_default=False)
-    ] = None,
+    executor: ExecutorOption = "pool",
+    workers: WorkersOption = None,
     results: Annotated[
         list[Path] | None,
         typer.Option(
@@ -59,6 +62,9 @@ def campaign(
     stage: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this stage.", show_default=False)
     ] = None,
+    measure: Annotated[
+        bool, typer.Option(help="Also what is measured after training; without, it follows another time.")
+    ] = True,
     status: Annotated[
         bool, typer.Option("--status", help="Say how far every stage is, in runs and core-hours, and end.")
     ] = False,
@@ -99,6 +105,7 @@ def campaign(
             workers=workers,
             device=device,
             quiet=quiet,
+            measure=measure,
             export_seconds=60 * every,
             say=lambda line: None if quiet else typer.echo(line, err=True),
         )

@@ -67,7 +67,7 @@ def claims(
     from semfocus.analysis.planned import analyse_planned
     from semfocus.runs.plan import read_plans
 
-    exported = exported_runs(results, more, store)
+    exported = exported_runs(results, more, store, summaries_count=True)
     if exported is None:
         opened = existing_store(store)
         records, plans = with_runs(opened, opened.records()), read_plans(opened)

@@ -9,11 +9,13 @@ import typer
 from semfocus.cli.errors import explains_errors
 from semfocus.cli.options import (
     DeviceOption,
+    ExecutorOption,
     JsonOption,
     QuietOption,
     RecipeOption,
     StoreOption,
     ThreadsOption,
+    WorkersOption,
     checked_page,
 )
 from semfocus.cli.output import print_json
@@ -45,12 +47,8 @@ def landscape(
         int,
         typer.Option(min=0, metavar="K", help="Also the K largest and smallest eigenvalues of the Hessian."),
     ] = 0,
-    executor: Annotated[
-        str, typer.Option(help="pool (worker processes), serial, or ray (the extra).")
-    ] = "pool",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Rows at once (default: one a core).", show_default=False)
-    ] = None,
+    executor: ExecutorOption = "pool",
+    workers: WorkersOption = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
     page: Annotated[

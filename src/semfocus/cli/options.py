@@ -38,6 +38,12 @@ ResultsOption = Annotated[
 ]
 #: a shell writes the folders of `--results results/*` one after another
 MoreResults = Annotated[list[Path] | None, typer.Argument(metavar="DIR", hidden=True)]
+ExecutorOption = Annotated[
+    str, typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one).")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Jobs at once (default: one per core).", show_default=False)
+]
 DeviceOption = Annotated[str, typer.Option(help="auto (CUDA, MPS or CPU), cpu, cuda, cuda:1, mps.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads for the computation.")]
@@ -112,9 +118,12 @@ def with_runs(store: "Store", records: "list[Record]") -> "list[Record]":
 
 
 def exported_runs(
-    results: list[Path] | None, more: list[Path] | None, store: Path | None
+    results: list[Path] | None, more: list[Path] | None, store: Path | None, summaries_count: bool = False
 ) -> "tuple[list[Record], list[Plan]] | None":
-    """The runs of --results that have curves, with their plans; None where a store is meant."""
+    """The runs of --results that have curves, with their plans; None where a store is meant.
+
+    `summaries_count`: also those that have only a summary, with the epochs to their target.
+    """
     if more and not results:
         raise ValueError(f"unexpected argument {more[0]}; folders of exported tables follow --results")
     if not results:
@@ -127,9 +136,10 @@ def exported_runs(
     records = read_export(folders)
     known = [record for record in records if record.curve]
     if len(known) < len(records):
-        left_out = f"{len(records) - len(known)} of {len(records)} exported runs"
-        typer.echo(f"note: {left_out} have no curve and are left out", err=True)
-    return known, read_exported_plans(folders)
+        without = f"{len(records) - len(known)} of {len(records)} exported runs have no curve"
+        what = "only their epochs to the target count" if summaries_count else "they are left out"
+        typer.echo(f"note: {without}: {what}", err=True)
+    return records if summaries_count else known, read_exported_plans(folders)
 
 
 def checked_page(page: Path | None, *others: str) -> None:

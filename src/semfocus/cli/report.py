@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _FORMATS = ("html", "markdown", "pdf", "png", "svg")
 
 StudyOption = Annotated[
-    str | None, typer.Option(help="Only the runs that this study planned.", show_default=False)
+    str | None,
+    typer.Option(
+        help="Only the runs that this study planned (or, of --results, a recipe).", show_default=False
+    ),
 ]
 
 
@@ -54,7 +57,7 @@ def report(
     """Compare the runs of a store: who learned faster, by how much, how sure, and how to run it again.
 
     Example: semfocus report --study quick --output quick.html
-    Example: semfocus report --results results/small --output small.html
+    Example: semfocus report --results results --study which_keys
     """
 
     if kind not in _FORMATS:
@@ -66,7 +69,8 @@ def report(
         opened = existing_store(store)
         (records, plans), folder = chosen_runs(opened, study), opened.path
     else:
-        (records, plans), folder = of_study(*exported, study, "the exports"), Path()
+        records, plans = exported
+        (records, plans), folder = of_study(records, _with_recipe(plans, study), study, "the exports"), Path()
     with explains_where():
         for path in _write(records, plans, kind, output, folder, study):
             typer.echo(path)
@@ -113,7 +117,20 @@ def of_study(
         known = f"known: {', '.join(names)}" if names else "there are no plans at all"
         raise ValueError(f"no study {study!r} in {where}{did_you_mean(study, dict.fromkeys(names))}; {known}")
     wanted = {run for plan in own for run in plan.runs}
-    return [record for record in records if record["run"] in wanted], own
+    chosen = [record for record in records if record["run"] in wanted]
+    if records and not chosen:
+        raise ValueError(f"no run of {study!r} in {where}")
+    return chosen, own
+
+
+def _with_recipe(plans: "list[Plan]", study: str | None) -> "list[Plan]":
+    """Exports of several studies may hold the runs of a recipe whose plan nobody exported."""
+    from semfocus.recipes import RECIPES
+    from semfocus.study import Study
+
+    if study is None or study not in RECIPES or any(plan.name == study for plan in plans):
+        return plans
+    return [*plans, Study(study).plan]
 
 
 def _write(

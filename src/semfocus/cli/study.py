@@ -11,6 +11,7 @@ import typer
 from semfocus.cli.errors import SOME_RUNS_FAILED, explains_errors, fail
 from semfocus.cli.options import (
     DeviceOption,
+    ExecutorOption,
     JsonOption,
     PatternsOption,
     ProbeEveryOption,
@@ -22,6 +23,7 @@ from semfocus.cli.options import (
     StoreOption,
     TasksOption,
     ThreadsOption,
+    WorkersOption,
     command_text,
     parse_seeds,
     parse_setting,
@@ -66,13 +68,8 @@ def study(
     ] = False,
     stop_at: StopAtOption = None,
     store: StoreOption = None,
-    executor: Annotated[
-        str,
-        typer.Option(help="pool (worker processes), serial, or ray (the extra; a cluster if there is one)."),
-    ] = "pool",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once (default: one a core).", show_default=False)
-    ] = None,
+    executor: ExecutorOption = "pool",
+    workers: WorkersOption = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = 1,
     recipe: RecipeOption = None,

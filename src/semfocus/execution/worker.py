@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 _PR_SET_PDEATHSIG = 1
@@ -21,6 +22,7 @@ _PR_SET_PDEATHSIG = 1
 def main(prepare: Callable[[], object] = lambda: None) -> None:
     """Work until there are no more jobs; `prepare` loads what knows other kinds of them."""
     end_with(int(sys.argv[1]))
+    yield_as_a_session()
     # A driver started in the background of a script may ignore Ctrl-C; a worker must still hear the driver.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     jobs, answers = take_streams()
@@ -48,6 +50,14 @@ def end_with(driver: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != driver:  # it ended before we asked to be told
         sys.exit("the driver has ended")
+
+
+def yield_as_a_session() -> None:
+    """Be as nice as the driver: Linux shares the processor among sessions first, and a worker is a session of its own."""
+    niceness = os.nice(0)
+    if niceness > 0:
+        with suppress(OSError):  # no such kernel, or no such file
+            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 def take_streams() -> tuple[TextIO, TextIO]:

@@ -57,6 +57,8 @@ class Inside(Measurement):
         for name in ("epochs", "data", "patterns"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be a tuple of texts, got {getattr(self, name)!r}")
+        if not self.epochs and self.every is None:
+            raise ValueError("epochs must name one at least, or every must say how often, got neither")
         if self.samples < 1:
             raise ValueError(f"samples must be at least 1, got {self.samples}")
         if self.every is not None and self.every < 1:
@@ -64,10 +66,14 @@ class Inside(Measurement):
 
     def __str__(self) -> str:
         when = " and ".join("untrained" if each == "0" else each for each in self.epochs)
-        also = f", every {'epoch' if self.every == 1 else f'{self.every} epochs'}" if self.every else ""
+        often = f"every {'epoch' if self.every == 1 else f'{self.every} epochs'}" if self.every else ""
         others = f", and {', '.join(self.patterns)} on the scores of full attention" if self.patterns else ""
-        what = f"{count_of(self.samples, 'sequence')} of {' and '.join(self.data)} data{others}"
-        return f"it is measured inside the models ({when}{also}: {what})"
+        what = (
+            f": {count_of(self.samples, 'sequence')} of {' and '.join(self.data)} data{others}"
+            if when
+            else ""
+        )
+        return f"it is measured inside the models ({', '.join(filter(None, (when, often)))}{what})"
 
     def of(self, spec: "RunSpec") -> "Inside":
         """The same for every run, but other patterns are put on the scores of the baseline alone."""

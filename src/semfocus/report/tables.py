@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -197,10 +198,11 @@ def _details(arm: "ArmSummary") -> list[Cell]:
 
 
 def _losses(gaps: Sequence[float]) -> str:
-    """The median over seeds, and the range."""
-    if not gaps:
+    """The median over seeds, and the range; small exports leave the losses out."""
+    known = [each for each in gaps if not isnan(each)]
+    if not known:
         return ""
-    return with_span(*(f"{each:+.3f}" for each in (median(gaps), min(gaps), max(gaps))))
+    return with_span(*(f"{each:+.3f}" for each in (median(known), min(known), max(known))))
 
 
 def _p(p: float | None, corrected: float | None) -> str:

@@ -384,3 +384,22 @@ def test_claims_are_counted_and_the_rule_about_sizes_is_said_once() -> None:
         report_page(CASES["top_k_trains_faster"][0]).count("judged apart from those of the paper&#39;s size")
         == 1
     )
+
+
+def without_curves(records: Records) -> Records:
+    return [{**record, "curve": {}} for record in records]
+
+
+def test_summaries_count_where_they_say_enough() -> None:
+    """Without its curve a run has epochs to the target, but nobody knows whether it reached 100 %."""
+    full, others = arms(full=40), arms(top_k=20, banded=math.inf)
+    known = [*runs(full), *runs(others)]
+    summarised = [*runs(full), *without_curves(runs(others))]
+    before, after = (
+        {each.name: each for each in judge_all(analyse(records))} for records in (known, summarised)
+    )
+    assert before["top_k_trains_faster"] == after["top_k_trains_faster"]
+    assert after["top_k_trains_faster"].verdict == "supported"
+    assert before["input_agnostic_fails_even_pairs"].verdict == "supported"
+    assert after["input_agnostic_fails_even_pairs"].verdict == "undecided"
+    assert after["top_k_generalises"].verdict == "undecided"

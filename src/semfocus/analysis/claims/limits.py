@@ -74,7 +74,8 @@ class _Perfect:
 
 def _perfect(summary: "TaskSummary", label: str) -> _Perfect:
     records = summary.comparison.arms.get(label, [])
-    done = [record["curve"].get("train_accuracy", []) for record in records if record.get("state") == "done"]
+    ended = [record for record in records if record.get("state") == "done"]
+    done = [curve for record in ended if (curve := record["curve"].get("train_accuracy"))]
     perfect = sum(max(accuracies, default=0.0) >= 1 for accuracies in done)
     going_on = sum(record.get("state") not in ("done", "diverged") for record in records)
     return _Perfect(

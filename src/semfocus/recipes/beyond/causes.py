@@ -17,8 +17,8 @@ TASKS = ("even_pairs", "marked_pair", "stack_manipulation", "missing_duplicate",
 #: of length 40 at the paper's setting
 PAPER_TASKS = TASKS[:4]
 SEEDS = PAPER_SEEDS[:8]
-#: focus mass and effective keys by layer, along training: what a cause is thought to work through
-ALONG = (Inside(epochs=("0", "last"), every=20),)
+#: focus mass and effective keys by layer, untrained, along training and at its end: what a cause is thought to work through
+ALONG = (Inside(epochs=(), every=20),)
 
 START, RATE = "full q/k start x3.1623", "full q/k rate x10"
 BOTH = f"{START} q/k rate x10"

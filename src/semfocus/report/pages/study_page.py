@@ -84,8 +84,12 @@ def report_page(
     chosen = inks(groups)
     main = primary(summaries)
     album = Album(chosen)
-    numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
+    # What must be drawn comes first: all else is prepared meanwhile.
+    speedup = FIGURES["speedup"].of(summaries, inks=chosen)
+    forest = album.add(speedup)
     curves = {id(each): FIGURES["curves"].of([each], inks=chosen) for each in summaries}
+    overview = _overview(album, [curves[id(each)] for each in main])
+    numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
     views = {
         key: comparison_view(numbers[key], each, chosen, plans, album, curves[key], len(main) > 1)
         for each in summaries
@@ -93,7 +97,6 @@ def report_page(
     }
     scored, judged = scores(main), judge_all(summaries)
     asked = asked_findings(findings)
-    speedup = FIGURES["speedup"].of(summaries, inks=chosen)
     targets = {percent(each.target) for each in summaries if not each.by_loss}
     return render(
         "study",
@@ -112,9 +115,9 @@ def report_page(
         targets_table=target_table(asked),
         kinds=[kind for kind in KINDS if any(score.tasks[kind] for score in scored)],
         num_learned=len(learned(main)),
-        forest=album.add(speedup),
+        forest=forest,
         legend=[(label, ink) for label, ink in chosen.items() if visible(label) in set(speedup.frame["arm"])],
-        overview=_overview(album, [curves[id(each)] for each in main]),
+        overview=overview,
         sweeps=[
             (sweep, album.add(FIGURES["robustness"].of(sweep, inks=chosen)))
             for sweep in sweeps(summaries)
