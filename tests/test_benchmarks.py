@@ -70,3 +70,17 @@ def test_the_plot_is_drawn(script: Script, tmp_path: Path) -> None:
     script("attention_speed").main(["--smoke", "--output", str(tmp_path)])
     script("plot").main(["--input", str(tmp_path / "attention.csv"), "--output", str(tmp_path)])
     assert {path.suffix for path in tmp_path.glob("attention_cost.*")} == {".svg", ".png"}
+
+
+def test_the_correlation_of_seeds_over_tasks_is_found_where_it_was_planted(script: Script) -> None:
+    import numpy
+
+    module = script("seed_correlation")
+    draw = numpy.random.default_rng(0)
+    seeds, noise = draw.normal(size=200), draw.normal(size=(4, 200))
+    for shared, expected in ((0.0, 0.0), (1.0, 0.5)):
+        logs = shared * seeds + noise
+        found = module.correlation(logs - logs.mean(axis=1, keepdims=True))
+        assert found == pytest.approx(expected, abs=0.1)
+    alike = numpy.tile(seeds - seeds.mean(), (4, 1))
+    assert module.correlation(alike) == pytest.approx(1.0)

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from semfocus import __version__
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.cli import trial_result
 from semfocus.cli.study_result import _print_summary
 from semfocus.mechanisms import parse_pattern

@@ -10,7 +10,7 @@ from semfocus.runs import Store
 WITHOUT_TORCH = [
     "import semfocus",
     "from semfocus.runs import open_store; open_store('.').records()",
-    "from semfocus.analysis.contrasts import analyse; from semfocus.analysis.tables import summary_rows; analyse([])",
+    "from semfocus.analysis.summaries import analyse; from semfocus.analysis.tables import summary_rows; analyse([])",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "
     "assert CliRunner().invoke(app, ['--help']).exit_code == 0",
     "from typer.testing import CliRunner; from semfocus.cli.app import app; "

@@ -9,7 +9,7 @@ import polars
 import pytest
 
 from semfocus import Study
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import looked
 from semfocus.analysis.why.mediators import mediations
 from semfocus.execution.executor import Conditions

@@ -168,6 +168,11 @@ class Study:
         records = train(specs)
         return StudyResult(self, specs, records, how, plans)
 
+    @property
+    def looks(self) -> list[list[RunSpec]]:
+        """The runs at each look of `until_decided`, those of the looks before among them."""
+        return [with_seeds(self.specs, PAPER_SEEDS[: look.seeds]) for look in LOOKS]
+
     def refuse_undecidable(self) -> None:
         """Say why `until_decided` cannot work, if it cannot."""
         if self.seeds is not None:
@@ -185,8 +190,7 @@ class Study:
         """Seeds in looks; what is known is read, so that the same call continues, and ends where it ended before."""
         self.refuse_undecidable()
         plans: list[Plan] = []
-        for look in LOOKS:
-            specs = with_seeds(self.specs, PAPER_SEEDS[: look.seeds])
+        for specs in self.looks:
             plans.append(self._planned(self.name, specs, looks=True))
             result = StudyResult(self, specs, train(specs), how, plans)
             if result.is_decided:
@@ -213,8 +217,7 @@ class Study:
             runs=[spec.digest for spec in specs],
             looks=[look.seeds for look in LOOKS] if looks else [],
         )
-        write_plan(self.store, plan)
-        return plan
+        return write_plan(self.store, plan)
 
     def _following(self, found: Sequence[Record]) -> list[RunSpec]:
         """The runs of the second stage, which follow from those of the search."""
@@ -300,17 +303,16 @@ class StudyResult:
     @cached_property
     def summaries(self) -> "list[TaskSummary]":
         """For each comparison, each arm against the baseline; computed once."""
-        from semfocus.analysis.contrasts import analyse_planned
+        from semfocus.analysis.planned import analyse_planned
 
         return analyse_planned(self.records, self.plans, self.study.source.own_settings)
 
     @cached_property
     def findings(self) -> "list[Finding]":
         """What the runs show: the contrasts over all tasks first, then on each task every arm against the baseline."""
-        from semfocus.analysis.contrasts import alpha_of
         from semfocus.analysis.findings import findings_of
 
-        return findings_of(self.summaries, self.study.contrasts, alpha_of(self.plans, self.records))
+        return findings_of(self.summaries, self.study.contrasts)
 
     @cached_property
     def mediations(self) -> "list[Mediation]":

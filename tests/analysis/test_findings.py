@@ -4,10 +4,10 @@
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.findings import Contrast, Finding, findings_of
 from semfocus.analysis.sentences import fragile_sentence, pooled_sentence
-from semfocus.analysis.summaries import TaskSummary
+from semfocus.analysis.statistics.sequential import IntervalLevel
+from semfocus.analysis.summaries import TaskSummary, analyse
 from tests.analysis.records import CASES, arm, record
 
 FULL = [40, 47, 58, 44, 50, 42]
@@ -148,7 +148,11 @@ def test_a_stricter_level_widens_the_intervals() -> None:
     records = study(full=FULL, top_k=[30, 40, 41, 33, 41, 37])
     usual, strict = (
         next(
-            each for each in findings_of(analyse(records, alpha=alpha), [PRIMARY], alpha) if each.task is None
+            each
+            for each in findings_of(
+                analyse(records, level=lambda _, alpha=alpha: IntervalLevel(alpha)), [PRIMARY]
+            )
+            if each.task is None
         )
         for alpha in (0.05, 1 / 32)
     )

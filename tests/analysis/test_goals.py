@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import summary_rows
 from tests.analysis.records import record
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from semfocus.analysis.contrasts import analyse_planned
 from semfocus.analysis.overview import sweeps
+from semfocus.analysis.planned import analyse_planned
 from semfocus.cli.app import app
 from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store
@@ -99,7 +99,7 @@ def test_claims_look_at_the_plans(store: Path) -> None:
     done = CliRunner().invoke(app, ["claims", "--store", str(store), "--json"])
     judged = next(each for each in json.loads(done.output) if each["name"] == "top_k_trains_faster")
     assert len(judged["numbers"]) == 1
-    assert "6 pairs" in judged["numbers"][0]
+    assert "6 seeds" in judged["numbers"][0]
     assert "each arm at its own learning_rate" in judged["settings"][0]
 
 

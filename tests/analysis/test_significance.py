@@ -154,3 +154,28 @@ def test_an_infinite_value_leaves_the_limit_on_its_side_open() -> None:
     values = [1.0, 2.0, 3.0, 4.0, 5.0, math.inf]
     assert sign_flip_interval(values)[1] == math.inf
     assert sign_flip_interval([-value for value in values])[0] == -math.inf
+
+
+def test_drawn_patterns_need_little_memory_and_are_those_of_one_draw() -> None:
+    """All patterns of 400 pairs as numbers would be 160 MB, and were kept."""
+    import tracemalloc
+
+    import numpy
+
+    from semfocus.analysis.statistics.significance import DRAWS, _drawn_subsets, _drawn_sums
+
+    num = 400
+    values = numpy.arange(1.0, num + 1)
+    whole = numpy.random.default_rng(num).integers(0, 2, size=(DRAWS // 2, num), dtype=numpy.int8)
+    expected = whole[:: DRAWS // 20] @ values
+    del whole
+    tracemalloc.start()
+    try:
+        found = _drawn_sums(values)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        _drawn_subsets.cache_clear()
+    assert numpy.array_equal(found[:: DRAWS // 20], expected)
+    assert kept < 6e6
+    assert peak < 30e6

@@ -1,7 +1,7 @@
 """The words of the table."""
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.statistics import Estimate, Speedup, Time, median_time
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import COLUMNS, speedup_text, summary_rows, time_text
 from semfocus.words import number
 from tests.analysis.records import arm

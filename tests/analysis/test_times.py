@@ -1,7 +1,7 @@
 """From curves to times."""
 
 from semfocus.analysis.statistics import Time
-from semfocus.analysis.summaries import Goal, longest_look, time_to
+from semfocus.analysis.times import Goal, longest_look, time_to
 from semfocus.runs.record import summarise
 from tests.analysis.records import record
 

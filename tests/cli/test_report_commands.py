@@ -179,7 +179,7 @@ def test_claims_as_text_and_as_json(filled: Path) -> None:
     assert "contradicted if" in text.output
     judged = read_json(invoke("claims", "--store", filled, "--json").output)
     assert {claim["verdict"] for claim in judged} == {"undecided"}
-    assert any("top_k(5) over full" in line for claim in judged for line in claim["numbers"])
+    assert any("top_k(5) against full" in line for claim in judged for line in claim["numbers"])
 
 
 @pytest.mark.parametrize(

@@ -399,6 +399,18 @@ def test_dry_run_counts_and_measures_and_writes_nothing() -> None:
     assert not any(Path().iterdir())
 
 
+def test_dry_run_of_a_study_that_ends_once_it_is_decided() -> None:
+    """Six seeds of five arms, and at most ten; the recipe's own two are not what would be trained."""
+    plan = printed("quick", "--until-decided", "--dry-run")
+    assert (plan["runs"], plan["at_most"]["runs"]) == (30, 50)
+    assert {tuple(group["seeds"]) for group in plan["groups"]} == {tuple(PAPER_SEEDS[:6])}
+    assert plan["at_most"]["seconds"] > plan["seconds"]
+    text = invoke("quick", "--until-decided", "--dry-run").stdout
+    assert "first look, 6 seeds" in text
+    assert "at most 10 seeds: 50 runs" in text
+    assert printed("quick", "--dry-run")["at_most"] is None
+
+
 def test_dry_run_knows_what_is_done() -> None:
     invoke("quick", *SERIAL, "--seeds", "1", "--no-report")
     plan = printed("quick", "--dry-run")

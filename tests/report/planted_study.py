@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import arm_groups
+from semfocus.analysis.summaries import analyse
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
 from tests.analysis.why.planted import EPOCHS, TASKS, record, row

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import KINDS, arm_groups, headline, learned, scores
+from semfocus.analysis.summaries import analyse
 from semfocus.report.figures import FIGURES
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.comparison import _winner as winner_of
@@ -88,7 +88,7 @@ def test_estimates_of_an_arm_span_all_its_tasks() -> None:
     records = stepped("even_pairs", full=[40, 44, 42, 46, 48], top_k=[10, 11, 10, 11, 10])
     records += stepped("parity", full=[40, 44, 42, 46, 48], top_k=[50, 30, 44, 40, 59])
     (score,) = scores(analyse(records))
-    assert (score.on("faster"), score.on("unclear")) == (["even_pairs"], ["parity"])
+    assert (score.on("faster"), score.on("undecided")) == (["even_pairs"], ["parity"])
     assert score.span() == "0.95x to 4.2x"
 
 

@@ -10,7 +10,7 @@ import pytest
 import vl_convert
 from jsonschema import ValidationError
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.report.figures import FIGURES, Look, Picture
 from semfocus.report.figures.axis import round_ticks, value_axis
 from semfocus.report.figures.figure import NOTHING

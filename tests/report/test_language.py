@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semfocus.analysis.claims import judge_all
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.report import write_markdown
 from semfocus.report.pages.study_page import report_page, write_figures
 from tests.report.made_up import study
@@ -40,7 +40,7 @@ def test_the_page_shows_perplexities() -> None:
     assert (
         "training accuracy is at least" not in page.split("<dt>Perplexity</dt>")[0].split("Task by task")[1]
     )
-    chart = charts_of(page)[0]
+    chart = next(chart for chart in charts_of(page) if chart.title == "held-out perplexity")
     low, high = chart.values["low"], chart.values["high"]
     first = math.exp(max(record["curve"]["held_out_loss"][1] for record in records))
     assert 1 < low < 6.5

@@ -8,7 +8,7 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.cli.app import app
 from semfocus.measurements.lengths import length_table
 from semfocus.report.export import lengths_table, runs_table

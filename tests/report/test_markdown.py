@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import summary_rows
 from semfocus.report import write_markdown
 from semfocus.report.markdown import plain, report_text

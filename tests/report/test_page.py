@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import headline, how_judged, scores
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import summary_rows
 from semfocus.analysis.wording import bounded
 from semfocus.report import write_report
@@ -279,7 +279,7 @@ def test_ratios_are_worded_alike_everywhere() -> None:
 
 
 def test_with_several_tasks_each_is_answered_in_a_few_words(records: list[dict], page: Page) -> None:
-    """The sentence with all its numbers stands once, under its task; before it, who is faster, unclear and slower."""
+    """The sentence with all its numbers stands once, under its task; before it, who is faster, undecided and slower."""
     for summary in analyse(records):
         assert page.text.count(summary.sentence) == 1
         answer = page.text[: page.text.index(summary.sentence)]

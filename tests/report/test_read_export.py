@@ -6,8 +6,8 @@ from typing import Any
 import polars
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.findings import findings_of
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import looked
 from semfocus.measurements.inside import rows_inside, rows_noted_along
 from semfocus.measurements.twins import twin_table

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.measurements.twins import COLUMNS, TwinTable, twin_table
 from semfocus.report.export import runs_table, twins_table
 from semfocus.report.markdown import report_text

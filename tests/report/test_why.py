@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import arm_groups
+from semfocus.analysis.summaries import analyse
 from semfocus.measurements.inside import rows_inside, rows_noted_along
 from semfocus.report.markdown import plain, report_text
 from semfocus.report.pages.study_page import report_page

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.runs import RunSpec, open_store, result_digest
 from semfocus.training import EpochResult, Observer, build_model, run
 from semfocus.training.replay import model_at

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from semfocus.runs.arms import (
     EARLIER,
@@ -25,6 +25,16 @@ from semfocus.runs.record import Record
 _MOST_FINISHED_FIRST = ("done", "diverged", "failed", "interrupted", "unfinished", "running")
 
 
+class Contrast(NamedTuple):
+    """What is held against what."""
+
+    arm: str
+    baseline: str
+
+    def __str__(self) -> str:
+        return f"{self.arm} against {self.baseline}"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Runs that differ in pattern, inverse temperature, controls and seed alone."""
@@ -42,9 +52,14 @@ class Comparison:
 
     def is_set_like(self, other: "Comparison") -> bool:
         """Whether both have the same values, or differ from the paper's setting of their tasks in the same."""
-        if bool(self.arm_settings) != bool(other.arm_settings):
+        if self.own_keys != other.own_keys:
             return False
         return self.setting == other.setting or (bool(self.shared) and self.shared == other.shared)
+
+    @property
+    def own_keys(self) -> set[str]:
+        """What each arm has for itself."""
+        return {key for values in self.arm_settings.values() for key in values}
 
 
 def comparisons(

@@ -1,30 +1,15 @@
 """Findings: what runs show about one arm against another, on a task or over all of them, as values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
 
-from semfocus.analysis.contrasts import alpha_of, times_to
-from semfocus.analysis.statistics import Speedup, Time, holm, paired_speedup
+from semfocus.analysis.comparisons import Contrast
+from semfocus.analysis.statistics import Speedup, holm
 from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
-from semfocus.analysis.statistics.significance import ALPHA
-from semfocus.analysis.summaries import ArmSummary, Goal, TaskSummary, by_setting
-from semfocus.analysis.verdict import side
+from semfocus.analysis.summaries import TaskSummary, by_setting
+from semfocus.analysis.verdict import FEWEST_POOLED, Verdict, verdict_of, why_open
 from semfocus.analysis.wording import bounded, interval, setting_of
-from semfocus.runs.plan import Plan, declared
-from semfocus.words import count_of, percent
-
-Verdict = Literal["faster", "slower", "equivalent", "undecided"]
-
-
-class Contrast(NamedTuple):
-    """What is held against what."""
-
-    arm: str
-    baseline: str
-
-    def __str__(self) -> str:
-        return f"{self.arm} against {self.baseline}"
+from semfocus.words import count_of, listed, p_value, shortened
 
 
 @dataclass(frozen=True)
@@ -39,6 +24,8 @@ class AtTarget:
     verdict: Verdict | None = None
     bound: str = ""
     why: str = ""
+    #: tasks that count at the target of the finding, and that nobody learned here
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_measured(self) -> bool:
@@ -67,17 +54,27 @@ class Finding:
     goal: str = ""
     #: the contrast that was declared first: it is tested alone, the others under Holm once it is decided
     is_primary: bool = False
+    is_declared: bool = False
+    #: the study that declared it, where several did
+    study: str = ""
     #: p after Holm's correction over the contrasts that it covers; None where p stands alone
     p_adjusted: float | None = None
+    #: tasks that are not pooled: too few pairs, beside others that have enough
+    left_out: tuple[str, ...] = ()
     #: the same contrast at other targets
     targets: tuple[AtTarget, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         """`even_pairs: top_k(5) against full: faster, 5.7x [3.1, 10.4], 5 seeds`."""
-        where = f"{self.task}: " if self.task is not None else f"{count_of(self.num_tasks, 'task')}: "
+        pooled = self.task is None
+        where = f"over {count_of(self.num_tasks, 'task')}" if pooled else shortened(self.task, 40)
+        contrast = " against ".join(map(shortened, self.contrast))
+        judged = ", ".join(filter(None, (self.verdict, why_open(self.speedup))))
         how = " ".join(filter(None, (bounded(self.speedup), interval(self.speedup))))
-        of = "seed" if self.task is not None else "pair"
-        return f"{where}{self.contrast}: {self.verdict}, {how}, {count_of(self.num_pairs, of)}"
+        num = count_of(self.num_pairs, "pair" if pooled else "seed")
+        p = f", p = {p_value(self.p)}" if pooled and self.p is not None else ""
+        goal = f", to {self.goal}" if "held-out" in self.goal else ""
+        return f"{where}: {contrast}: {judged}, {how}, {num}{p}{goal}"
 
     @property
     def num_tasks(self) -> int:
@@ -100,14 +97,17 @@ class Finding:
 
     @property
     def changes(self) -> list[str]:
-        """Targets at which the verdict or the side of the estimate is another one: `undecided at 99 %`."""
+        """Targets at which the verdict or the side of the estimate is another one, or tasks drop out: `undecided at 99 %`."""
         found = []
         own = verdict_of(self.speedup)  # before any correction, as those at other targets are
         for each in self.targets:
+            without = f" (without {listed(map(shortened, each.left_out))})" if each.left_out else ""
             if each.verdict is not None and each.verdict != own:
-                found.append(f"{each.verdict} at {each.target}")
+                found.append(f"{each.verdict} at {each.target}{without}")
             elif each.verdict is not None and _sides_differ(self.ratio, each.ratio):
-                found.append(f"{each.ratio:.2g}x at {each.target}")
+                found.append(f"{each.ratio:.2g}x at {each.target}{without}")
+            elif without:
+                found.append(f"nobody reached {each.target} on {listed(map(shortened, each.left_out))}")
         return found
 
 
@@ -115,247 +115,143 @@ def _sides_differ(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and (one - 1) * (other - 1) < 0
 
 
-# --- the same contrast at other targets
-
-_SUSTAINED = 5
+# --- one contrast, on a task and over several
 
 
-def _goals(goal: Goal) -> dict[str, Goal]:
-    """What a result must not hang on; none for text, whose goal is a loss."""
-    if goal.at_most or goal.column != "train_accuracy":
-        return {}
-    found = {
-        f"{percent(value)}": Goal(goal.column, value, f"{percent(value)} training accuracy")
-        for value in (0.8, 0.9, 0.95, 0.99)
-        if value != goal.value
-    }
-    words = f"{percent(goal.value)} sustained for {_SUSTAINED} evaluations"
-    return {**found, words: Goal(goal.column, goal.value, words, sustained=_SUSTAINED)}
+def finding_on(summary: TaskSummary, contrast: Contrast, held_out: bool = False) -> Finding | None:
+    """What a comparison shows about one arm against another; None where they share no seed.
+
+    `held_out`: in reaching the second goal of the comparison.
+    """
+    times = {arm.label: arm.held_out_times for arm in summary.arms} if held_out else None
+    speedup = summary.race(contrast, times)
+    if speedup is None:
+        return None
+    goal = summary.second_goal if held_out else summary.goal
+    return _finding(contrast, summary.comparison.title, speedup, setting_of(summary.comparison), goal.words)
 
 
-@dataclass(frozen=True)
-class _AtGoals:
-    """The times of a comparison to its own goal and to others, by name; a text instead: why they are not known."""
+def finding_over(findings: Sequence[Finding], among: int = 1) -> Finding | None:
+    """The same contrast over all tasks on which somebody got there; None without any.
 
-    summary: TaskSummary
-    times: Mapping[str, Mapping[str, Mapping[int, Time]] | str]
+    Tasks with fewer pairs than a verdict over tasks asks for are left out, if two others have enough. `among` so many
+    contrasts: see `pooled_speedup`.
+    """
+    known = {each.task: each.speedup for each in findings if isinstance(each.speedup, Speedup)}
+    assert len(known) == len(findings), f"a task counts once, got {[each.task for each in findings]}"
+    learned = {str(task): speedup for task, speedup in known.items() if speedup.is_informative}
+    counted = {task: each for task, each in learned.items() if each.num_pairs >= FEWEST_POOLED}
+    counted = counted if len(counted) > 1 else learned
+    if not counted:
+        return None
+    first = findings[0]
+    found = _finding(first.contrast, None, pooled_speedup(counted, among), first.setting, first.goal)
+    return replace(found, left_out=tuple(task for task in learned if task not in counted))
 
-    @classmethod
-    def of(cls, summary: TaskSummary) -> "_AtGoals":
-        stop = summary.comparison.setting.get("training.stop_at")
-        found: dict[str, Mapping[str, Mapping[int, Time]] | str] = {}
-        for name, goal in _goals(summary.goal).items():
-            if stop is not None and (goal.value > float(stop) or goal.sustained > 1):
-                found[name] = f"not measured (stopped at {percent(float(stop))})"
-            else:
-                found[name] = times_to(summary.comparison, goal)
-        return cls(summary, found)
+
+def _finding(
+    contrast: Contrast, task: str | None, speedup: Speedup | PooledSpeedup, setting: str, goal: str
+) -> Finding:
+    limits, verdict = (speedup.low, speedup.high), verdict_of(speedup)
+    return Finding(
+        contrast, task, speedup.ratio, *limits, speedup.p, speedup.num_pairs, verdict, setting, speedup, goal
+    )
 
 
-def _at_targets(
-    comparisons: Sequence[_AtGoals], contrast: Contrast, alpha: float, pooled: bool
-) -> tuple[AtTarget, ...]:
+def _at_targets(summaries: Sequence[TaskSummary], contrast: Contrast) -> tuple[AtTarget, ...]:
+    """The same contrast on the same tasks at other targets."""
     found = []
-    for name in dict.fromkeys(name for each in comparisons for name in each.times):
-        times = [each.times.get(name, "not measured") for each in comparisons]
-        why = next((each for each in times if isinstance(each, str)), None)
-        if why is not None:
-            found.append(AtTarget(name, why=why))
-            continue
-        by_task = {
-            each.summary.comparison.title: own
-            for each, known in zip(comparisons, times, strict=True)
-            if not isinstance(known, str) and (own := _speedup(known, contrast, alpha)) is not None
+    for name in dict.fromkeys(name for each in summaries for name in each.other_times):
+        times = [each.other_times.get(name, "not measured") for each in summaries]
+        why = next((each for each in times if isinstance(each, str)), "")
+        raced = {
+            each.comparison.title: None if isinstance(own, str) else each.race(contrast, own)
+            for each, own in zip(summaries, times, strict=True)
         }
-        if not by_task:
-            found.append(AtTarget(name, why="nobody got there"))
+        learned = {task: one for task, one in raced.items() if one is not None and one.is_informative}
+        if why or not learned:
+            found.append(AtTarget(name, why=why or "nobody got there"))
             continue
-        speedup = pooled_speedup(by_task, alpha) if pooled else next(iter(by_task.values()))
-        verdict = verdict_of(speedup)
-        found.append(
-            AtTarget(name, speedup.ratio, speedup.low, speedup.high, speedup.p, verdict, speedup.bound)
-        )
+        one = pooled_speedup(learned) if len(raced) > 1 else next(iter(learned.values()))
+        out = tuple(task for task in raced if task not in learned)
+        verdict = verdict_of(one)
+        found.append(AtTarget(name, one.ratio, one.low, one.high, one.p, verdict, one.bound, left_out=out))
     return tuple(found)
 
 
 # --- from comparisons to findings
 
 
-def findings_of(
-    summaries: Iterable[TaskSummary], contrasts: Sequence[Sequence[str]] = (), alpha: float = ALPHA
-) -> list[Finding]:
+def findings_of(summaries: Iterable[TaskSummary], contrasts: Sequence[Sequence[str]] = ()) -> list[Finding]:
     """What all comparisons show: over tasks first, then on each.
 
     `contrasts`: pairs of arms; the first is primary. Without any, every arm is held against the baseline, and all of them
     are tested together. On each task, every arm is held against the baseline as well. Tasks on which neither arm of a
     contrast reached the goal say nothing about it and are left out; settings are never pooled.
     """
-    given = list(summaries)
     declared = [Contrast(*each) for each in contrasts]
-    at_goals = {id(each): _AtGoals.of(each) for each in given}
     pooled: list[Finding] = []
     single: list[Finding] = []
-    for group in by_setting(given):
-        together = _pooled(group, declared, [at_goals[id(each)] for each in group], alpha)
-        pooled += together
-        for summary in group:
-            known = [
-                _on_task(at_goals[id(summary)], each, declared, alpha)
-                for each in _contrasts_of(summary, declared)
-            ]
-            own = [each for each in known if each is not None]
+    for group in by_setting(list(summaries)):
+        usual = [_usual_contrasts(each) for each in group]
+        asked = declared or list(dict.fromkeys(each for own in usual for each in own))
+        together = [each for contrast in asked if (each := _over(group, contrast)) is not None]
+        pooled += _corrected(together, declared)
+        for summary, own in zip(group, usual, strict=True):
+            known = [_on(summary, each, declared) for each in dict.fromkeys([*own, *declared])]
+            alone = [each for each in known if each is not None]
             # where there are several tasks the verdict is over them, and each task alone is a look at a part
-            single += own if together or not declared else _in_order(own, declared, alpha)
+            single += alone if together or not declared else _in_order(alone, declared)
     return [*pooled, *single]
 
 
-def _in_order(findings: Sequence[Finding], declared: Sequence[Contrast], alpha: float) -> list[Finding]:
+def _usual_contrasts(summary: TaskSummary) -> list[Contrast]:
+    """Every arm against the baseline."""
+    labels = [arm.label for arm in summary.arms]
+    return [Contrast(label, summary.baseline) for label in labels if label != summary.baseline]
+
+
+def _on(summary: TaskSummary, contrast: Contrast, declared: Sequence[Contrast]) -> Finding | None:
+    found = finding_on(summary, contrast)
+    if found is None:
+        return None
+    is_primary, is_declared = contrast in declared[:1], contrast in declared
+    targets = _at_targets([summary], contrast)
+    return replace(found, is_primary=is_primary, is_declared=is_declared, targets=targets)
+
+
+def _over(group: Sequence[TaskSummary], contrast: Contrast) -> Finding | None:
+    """None below two tasks."""
+    known = [each for summary in group if (each := finding_on(summary, contrast)) is not None]
+    found = finding_over(known)
+    if found is None or not isinstance(found.speedup, PooledSpeedup) or found.num_tasks < 2:
+        return None
+    pooled = [each for each in group if each.comparison.title in found.speedup.tasks]
+    return replace(found, targets=_at_targets(pooled, contrast))
+
+
+def _in_order(findings: Sequence[Finding], declared: Sequence[Contrast]) -> list[Finding]:
     """The declared contrasts of an only task, corrected as those over tasks are; other arms stay as they are."""
     asked = [each for each in findings if each.contrast in declared]
-    corrected = {each.contrast: each for each in _corrected(asked, bool(declared), alpha)}
+    corrected = {each.contrast: each for each in _corrected(asked, declared)}
     return [corrected.get(each.contrast, each) for each in findings]
 
 
-def planned_findings(
-    summaries: Sequence[TaskSummary], plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]
-) -> list[Finding]:
-    """With the contrasts that the plans declare, if all are of one study, and the error that belongs to its looks."""
-    plan = declared(plans)
-    return findings_of(summaries, plan.contrasts if plan else (), alpha_of(plans, records))
-
-
-def _contrasts_of(summary: TaskSummary, declared: Sequence[Contrast]) -> list[Contrast]:
-    """Every arm against the baseline, then the declared contrasts between other arms that the comparison has."""
-    labels = [arm.label for arm in summary.arms]
-    usual = [Contrast(label, summary.baseline) for label in labels if label != summary.baseline]
-    others = [each for each in declared if each not in usual and {*each} <= {*labels}]
-    return [*usual, *others]
-
-
-def _pooled(
-    group: Sequence[TaskSummary], declared: Sequence[Contrast], at_goals: Sequence[_AtGoals], alpha: float
-) -> list[Finding]:
-    contrasts = list(declared) or _shared_contrasts(group)
-    found: list[Finding] = []
-    for contrast in contrasts:
-        known = [(each, _speedup(_times_of(each.summary), contrast, alpha)) for each in at_goals]
-        own = [(each, one) for each, one in known if one is not None]
-        if len({each.summary.comparison.title for each, _ in own}) < 2:
-            continue
-        speedup = pooled_speedup({each.summary.comparison.title: one for each, one in own}, alpha)
-        first = own[0][0].summary
-        found.append(
-            Finding(
-                contrast,
-                None,
-                speedup.ratio,
-                speedup.low,
-                speedup.high,
-                speedup.p,
-                speedup.num_pairs,
-                "undecided"
-                if any(_is_going_on(each.summary, contrast) for each, _ in own)
-                else verdict_of(speedup),
-                setting_of(first.comparison),
-                speedup,
-                first.goal.words,
-                bool(declared) and contrast == declared[0],
-                targets=_at_targets([each for each, _ in own], contrast, alpha, pooled=True),
-            )
-        )
-    return _corrected(found, bool(declared), alpha)
-
-
-def _shared_contrasts(group: Sequence[TaskSummary]) -> list[Contrast]:
-    """Every arm against the baseline, in the order of first appearance."""
-    return list(
-        dict.fromkeys(
-            Contrast(arm.label, summary.baseline)
-            for summary in group
-            for arm in summary.arms
-            if arm.label != summary.baseline
-        )
-    )
-
-
-def _corrected(findings: Sequence[Finding], has_primary: bool, alpha: float) -> list[Finding]:
+def _corrected(findings: Sequence[Finding], declared: Sequence[Contrast]) -> list[Finding]:
     """The primary one stands alone; the others are tested under Holm's correction, once it has shown a difference.
 
     That it is equivalent opens nothing: "no difference" was not rejected, and the others would get an error of their own.
     """
-    primary = next((each for each in findings if each.is_primary), None)
+    primary = next((each for each in findings if declared and each.contrast == declared[0]), None)
     others = [each for each in findings if each is not primary]
     adjusted = holm({str(each.contrast): each.p for each in others if each.p is not None})
-    is_open = not has_primary if primary is None else primary.verdict in ("faster", "slower")
-    found = [] if primary is None else [primary]
+    is_open = not declared if primary is None else primary.verdict in ("faster", "slower")
+    found = [] if primary is None else [replace(primary, is_primary=True, is_declared=True)]
     for each in others:
         p = adjusted.get(str(each.contrast))
         verdict: Verdict = each.verdict
         claims = verdict in ("faster", "slower")
-        if claims and (not is_open or p is None or p > alpha):
+        if claims and (not is_open or p is None or p > each.speedup.alpha):
             verdict = "equivalent" if each.speedup.is_equivalent else "undecided"
-        found.append(replace(each, verdict=verdict, p_adjusted=p))
+        found.append(replace(each, verdict=verdict, p_adjusted=p, is_declared=bool(declared)))
     return found
-
-
-def finding_on(summary: TaskSummary, arm: ArmSummary) -> Finding | None:
-    """What a comparison shows about one of its arms against the baseline; None where they share no seed."""
-    return _on_task(_AtGoals(summary, {}), Contrast(arm.label, summary.baseline), (), summary.alpha)
-
-
-def _on_task(
-    at_goals: _AtGoals, contrast: Contrast, declared: Sequence[Contrast], alpha: float
-) -> Finding | None:
-    summary, times = at_goals.summary, _times_of(at_goals.summary)
-    if contrast.arm == contrast.baseline or not {*contrast} <= times.keys():
-        return None
-    speedup = paired_speedup(times[contrast.baseline], times[contrast.arm], alpha)
-    if not speedup.pairs:
-        return None
-    # Where nobody reached the goal there is nothing to be faster at.
-    reached = any(arm.reached for arm in summary.arms)
-    return Finding(
-        contrast,
-        summary.comparison.title,
-        speedup.ratio,
-        speedup.low,
-        speedup.high,
-        speedup.p,
-        speedup.num_pairs,
-        verdict_of(speedup) if reached and not _is_going_on(summary, contrast) else "undecided",
-        setting_of(summary.comparison),
-        speedup,
-        summary.goal.words,
-        bool(declared) and contrast == declared[0],
-        targets=_at_targets([at_goals], contrast, alpha, pooled=False),
-    )
-
-
-def _is_going_on(summary: TaskSummary, contrast: Contrast) -> bool:
-    """Whether runs of either arm have not ended: whoever judges as soon as a test looks good finds something in noise."""
-    return any(arm.is_going_on for arm in summary.arms if arm.label in contrast)
-
-
-def _times_of(summary: TaskSummary) -> dict[str, Mapping[int, Time]]:
-    return {arm.label: arm.times for arm in summary.arms}
-
-
-def _speedup(times: Mapping[str, Mapping[int, Time]], contrast: Contrast, alpha: float) -> Speedup | None:
-    """None where the two share no seed, or neither ever got there."""
-    base, arm = times.get(contrast.baseline), times.get(contrast.arm)
-    if base is None or arm is None or not any(time.reached for time in (*base.values(), *arm.values())):
-        return None
-    found = paired_speedup(base, arm, alpha)
-    return found if found.pairs else None
-
-
-def verdict_of(speedup: Speedup | PooledSpeedup) -> Verdict:
-    """By the interval: above 1, below 1; else equivalent if it was shown that neither is faster by a factor of 1.25."""
-    if isinstance(speedup, PooledSpeedup):
-        if speedup.p <= speedup.alpha:
-            return "faster" if speedup.ratio > 1 else "slower"
-        return "equivalent" if speedup.is_equivalent else "undecided"
-    found = side(speedup)
-    if found in ("faster", "slower"):
-        return found
-    return "equivalent" if speedup.is_equivalent else "undecided"

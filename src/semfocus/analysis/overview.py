@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.sentences import pooled_sentence
-from semfocus.analysis.verdict import FEWEST_PAIRS, estimate_order, estimated_above_one, pairs_text, side
-from semfocus.analysis.wording import bounded, values_text
+from semfocus.analysis.verdict import FEWEST_PAIRS, enough, estimate_order, pairs_text, verdict_of
+from semfocus.analysis.wording import bounded, level_text, values_text
 from semfocus.words import count_of, listed, shortened, span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
     from semfocus.analysis.findings import Finding
     from semfocus.analysis.statistics.speedup import Speedup
+    from semfocus.analysis.summaries import TaskSummary
 
 
 #: the columns of the count over tasks
-KINDS = ("faster", "unclear", "slower", "too few seeds")
+KINDS = ("faster", "equivalent", "undecided", "slower", "too few seeds")
 
 
 @dataclass(frozen=True)
 class Score:
-    """The speedups of an arm by task: those whose interval lies above 1, includes 1, lies below 1, and those of too few seeds."""
+    """The speedups of an arm by the verdict on it, then by task; those of too few seeds apart."""
 
     label: str
     group: str
@@ -84,8 +84,8 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
         tasks: dict[str, dict[str, Speedup]] = {kind: {} for kind in KINDS}
         for each in learned(summaries):
             for arm in each.arms:
-                kind = side(arm.speedup) if arm.label == label else None
-                if kind is not None and arm.speedup is not None:
+                if arm.label == label and arm.speedup is not None and arm.speedup.pairs:
+                    kind = verdict_of(arm.speedup) if enough(arm.speedup) else "too few seeds"
                     tasks[kind][each.comparison.title] = arm.speedup
         if any(tasks.values()):
             found.append(Score(label, group, tasks))
@@ -95,7 +95,7 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
 def headline(summaries: Sequence["TaskSummary"], findings: Sequence["Finding"] = ()) -> list[str]:
     """What a hurried reader should take home from several tasks: the pooled findings, then who was faster on how many."""
     found, num_tasks = scores(summaries), len(learned(summaries))
-    judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:3])]
+    judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:-1])]
     pooled = [each for each in findings if each.task is None]
     sentences = [pooled_sentence(each, brief=place > 0) for place, each in enumerate(pooled)]
     for kind, words in (
@@ -115,10 +115,11 @@ def headline(summaries: Sequence["TaskSummary"], findings: Sequence["Finding"] =
 
 def how_judged(found: Sequence[Score]) -> str:
     """By what "faster" was decided, and of how many comparisons some would come out so by chance."""
-    num = sum(len(score.tasks[kind]) for score in found for kind in KINDS[:3])
+    num = sum(len(score.tasks[kind]) for score in found for kind in KINDS[:-1])
     if not num:
         return f"Nobody is judged faster or slower: that takes {FEWEST_PAIRS} pairs of seeds."
-    return f"Judged by 95 % intervals, not corrected for {count_of(num, 'comparison')}."
+    seen = [each for score in found for kind in KINDS[:-1] for each in score.tasks[kind].values()]
+    return f"Judged by {level_text(seen)} intervals, not corrected for {count_of(num, 'comparison')}."
 
 
 def _on(score: Score, kind: str, num_tasks: int) -> str:
@@ -141,15 +142,15 @@ def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
     num = 0
     for summary in learned(summaries):
         raced = [(arm.label, arm.speedup) for arm in summary.arms if arm.speedup and arm.speedup.pairs]
-        if not raced or any(side(speedup) != "too few seeds" for _, speedup in raced):
+        if not raced or any(enough(speedup) for _, speedup in raced):
             continue
         num += 1
         seen += [speedup for _, speedup in raced]
         label, speedup = max(raced, key=lambda each: estimate_order(each[1]))
-        if estimated_above_one(speedup):
+        if speedup.is_above_one:
             largest.setdefault(label, []).append(speedup)
         for label, speedup in raced:
-            if estimated_above_one(speedup) is False:
+            if speedup.is_above_one is False:
                 below.setdefault(label, []).append(speedup)
     if not num:
         return []

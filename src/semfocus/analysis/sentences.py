@@ -3,40 +3,42 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.comparisons import Comparison
-from semfocus.analysis.statistics import Speedup, paired_speedup, smallest_p
+from semfocus.analysis.comparisons import Contrast
+from semfocus.analysis.statistics import Speedup, smallest_p
 from semfocus.analysis.statistics.pooling import PooledSpeedup
 from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.statistics.speedup import EQUIVALENT
-from semfocus.analysis.summaries import ArmSummary
 from semfocus.analysis.verdict import (
     FEWEST_PAIRS,
     enough,
     estimate_order,
-    is_ahead,
-    is_behind,
     pairs_text,
-    side,
+    verdict_of,
+    why_open,
 )
 from semfocus.analysis.wording import attention, bounded, interval, ratio, short
 from semfocus.runs.record import Record
-from semfocus.words import count_of, listed, p_value, percent
+from semfocus.words import count_of, listed, p_value, percent, shortened
 
 if TYPE_CHECKING:
+    from semfocus.analysis.comparisons import Comparison
     from semfocus.analysis.findings import Finding
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 
-Raced = Sequence[tuple[ArmSummary, Speedup]]
+Raced = Sequence[tuple["ArmSummary", Speedup]]
 
 
-def sentence_on(task: str, arms: Sequence[ArmSummary], baseline: str, goal: str, alpha: float = ALPHA) -> str:
+def sentence_on(summary: "TaskSummary") -> str:
     """Who reached the target sooner than the baseline, by how much, and how sure that is."""
-    parts = _answer(arms, baseline, goal, any(arm.is_going_on for arm in arms), alpha)
+    arms, goal = summary.arms, summary.goal.words
+    parts = _answer(summary, goal)
     reached = any(arm.reached for arm in arms) and any(arm.speedup and arm.speedup.pairs for arm in arms)
-    return f"{task}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
+    return f"{summary.comparison.title}{f', to {goal}' if reached else ''}: {'; '.join(parts)}."
 
 
-def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool, alpha: float) -> list[str]:
+def _answer(summary: "TaskSummary", goal: str) -> list[str]:
+    arms, baseline = summary.arms, summary.baseline
     raced = [(arm, arm.speedup) for arm in arms if arm.speedup is not None and arm.speedup.pairs]
     if not any(arm.label == baseline for arm in arms):
         return [f"there is no run of {baseline} to compare with"]
@@ -54,33 +56,32 @@ def _answer(arms: Sequence[ArmSummary], baseline: str, goal: str, so_far: bool, 
     if max(speedup.num_pairs for _, speedup in raced) == 1:
         return [_by_estimate(raced, baseline), *lost, "one seed: a picture, not yet a result"]
     judged = [each for each in raced if enough(each[1])]
-    if so_far or not judged:
-        # whoever stops when a test first looks good finds something in noise
-        why = "not all runs have ended" if so_far else f"{_few(raced)}, {FEWEST_PAIRS} are needed"
+    if summary.num_open or not judged:
+        why = "not all runs have ended" if summary.num_open else f"{_few(raced)}, {FEWEST_PAIRS} are needed"
         return [f"No verdict: {why}. {_capital(_by_estimate(raced, baseline))}", *lost]
     few = [each for each in raced if not enough(each[1])]
-    parts = [*_verdicts(judged, arms, baseline), *_sharpness(raced, alpha)]
+    parts = [*_verdicts(judged, arms, baseline), *_sharpness(raced, summary)]
     parts += [f"too few seeds for a verdict: {_estimates(few)}"] if few else []
     return [*parts, *lost]
 
 
-def _leading(each: tuple[ArmSummary, Speedup]) -> tuple[bool, bool, float, float]:
+def _leading(each: tuple["ArmSummary", Speedup]) -> tuple[bool, bool, float, float]:
     """Large for what is to be named first: top-k, which is the question, then the largest estimate."""
     arm, speedup = each
-    return (is_ahead(speedup) and _is_sparse(arm), *estimate_order(speedup))
+    return (speedup.is_ahead and _is_sparse(arm), *estimate_order(speedup))
 
 
-def _is_sparse(arm: ArmSummary) -> bool:
+def _is_sparse(arm: "ArmSummary") -> bool:
     return arm.group == "input-dependent" and not arm.is_sharpened
 
 
-def _verdicts(judged: Raced, arms: Sequence[ArmSummary], baseline: str) -> list[str]:
+def _verdicts(judged: Raced, arms: Sequence["ArmSummary"], baseline: str) -> list[str]:
     """Who learned faster, by how much and how surely; then who was slower, equivalent, and of whom it is not known."""
     reached = {arm.label for arm in arms if arm.reached}
-    ahead = [each for each in judged if is_ahead(each[1])]
-    behind = [each for each in judged if is_behind(each[1])]
-    alike = [each for each in judged if each[1].is_equivalent and each not in ahead and each not in behind]
-    rest = [each for each in judged if each not in ahead and each not in behind and each not in alike]
+    ahead, behind, alike, rest = (
+        [each for each in judged if verdict_of(each[1]) == verdict]
+        for verdict in ("faster", "slower", "equivalent", "undecided")
+    )
     parts = []
     if ahead:
         arm, speedup = ahead[0]
@@ -120,7 +121,7 @@ def _estimates(raced: Raced, intervals: bool = False) -> str:
     return ", ".join(texts)
 
 
-def _lost(arm: ArmSummary) -> list[str]:
+def _lost(arm: "ArmSummary") -> list[str]:
     """Runs that were not looked at to the end: a speedup over them is not one over runs that trained."""
     return [
         f"{arm.states[state]} of {count_of(arm.total, 'run')} of {arm.label} {state}"
@@ -161,6 +162,11 @@ def pooled_sentence(finding: "Finding", brief: bool = False) -> str:
         )
         if limits is not None
     ]
+    reason = why_open(finding.speedup)
+    parts += [f"no verdict: {reason}"] if reason else []
+    parts += (
+        [f"left out, too few seeds: {listed(map(shortened, finding.left_out))}"] if finding.left_out else []
+    )
     parts += [", ".join(beyond)] if beyond and not brief else []
     parts += [f"but {listed(finding.changes)}"] if finding.changes else []
     return f"{'; '.join(parts)}."
@@ -180,7 +186,11 @@ def _pooled_certainty(finding: "Finding") -> str:
     pairs = f"{finding.speedup.num_ahead} of {count_of(finding.num_pairs, 'pair')}"
     pairs += f", {finding.speedup.num_bounded} known by a bound" if finding.speedup.num_bounded else ""
     corrected = "" if finding.p_adjusted is None else f", corrected {p_value(finding.p_adjusted)}"
-    return f"{pairs}; p = {p_value(finding.p)}{corrected}, at best {p_value(finding.speedup.smallest_p)}"
+    alpha = finding.speedup.alpha
+    level = "" if alpha == ALPHA else f"; intervals of {percent(1 - alpha)}"
+    return (
+        f"{pairs}; p = {p_value(finding.p)}{corrected}, at best {p_value(finding.speedup.smallest_p)}{level}"
+    )
 
 
 def _limits(limits: tuple[float, float]) -> str:
@@ -195,27 +205,24 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sharpness(raced: Raced, alpha: float) -> list[str]:
+def _sharpness(raced: Raced, summary: "TaskSummary") -> list[str]:
     """Sparsity or sharpness: the best input-dependent arm against the best sharper full attention, seed by seed."""
     sharper = [each for each in raced if each[0].group == "sharper full attention"]
     sparse = [each for each in raced if _is_sparse(each[0])]
     if not sharper or not sparse:
         return []
-    sharp_arm, sparse_arm = (
-        max(each, key=lambda one: estimate_order(one[1]))[0] for each in (sharper, sparse)
-    )
+    sharp, top = (max(each, key=lambda one: estimate_order(one[1]))[0].label for each in (sharper, sparse))
     of_several = ", the best of their kinds by estimate" if len(sharper) + len(sparse) > 2 else ""
-    direct = paired_speedup(sparse_arm.times, sharp_arm.times, alpha)
-    if side(direct) == "slower":
-        other = paired_speedup(sharp_arm.times, sparse_arm.times, alpha)
-        return [f"{sparse_arm.label} beat {sharp_arm.label}{of_several}, {bounded(other)} {interval(other)}"]
-    if direct.ratio is None:
-        return [f"undecided between {sparse_arm.label} and {sharp_arm.label}{of_several}"]
-    if side(direct) == "faster":
-        return [
-            f"{sharp_arm.label} beat {sparse_arm.label}{of_several}, {bounded(direct)} {interval(direct)}"
-        ]
-    return [f"{sharp_arm.label} against {sparse_arm.label}{of_several}: undecided, {short(direct)}"]
+    direct = summary.race(Contrast(sharp, top))
+    if direct is None or direct.ratio is None:
+        return [f"undecided between {top} and {sharp}{of_several}"]
+    if verdict_of(direct) == "slower":
+        other = summary.race(Contrast(top, sharp))
+        assert other is not None
+        return [f"{top} beat {sharp}{of_several}, {bounded(other)} {interval(other)}"]
+    if verdict_of(direct) == "faster":
+        return [f"{sharp} beat {top}{of_several}, {bounded(direct)} {interval(direct)}"]
+    return [f"{sharp} against {top}{of_several}: {verdict_of(direct)}, {short(direct)}"]
 
 
 _WORDS = {
@@ -227,12 +234,13 @@ _WORDS = {
 }
 
 
-def notes_on(comparison: Comparison, baseline: str, alpha: float) -> list[str]:
+def notes_on(summary: "TaskSummary") -> list[str]:
     """One sentence a note."""
+    comparison = summary.comparison
     return [
-        *_looks(alpha),
+        *_looks(summary.alpha),
         *_states(comparison),
-        *_missing_seeds(comparison, baseline),
+        *_missing_seeds(comparison, summary.baseline),
         *_early_stop(comparison),
         *_machines(comparison),
     ]
@@ -247,7 +255,7 @@ def _looks(alpha: float) -> list[str]:
     ]
 
 
-def _states(comparison: Comparison) -> list[str]:
+def _states(comparison: "Comparison") -> list[str]:
     notes = []
     for label, records in comparison.arms.items():
         for state, words in _WORDS.items():
@@ -259,7 +267,7 @@ def _states(comparison: Comparison) -> list[str]:
     return notes
 
 
-def _missing_seeds(comparison: Comparison, baseline: str) -> list[str]:
+def _missing_seeds(comparison: "Comparison", baseline: str) -> list[str]:
     if baseline not in comparison.arms:
         return [f"There is no run of {baseline}, so no speedup."]
     base = set(_seeds(comparison.arms[baseline]))
@@ -273,7 +281,7 @@ def _missing_seeds(comparison: Comparison, baseline: str) -> list[str]:
     return notes
 
 
-def _early_stop(comparison: Comparison) -> list[str]:
+def _early_stop(comparison: "Comparison") -> list[str]:
     stop = comparison.setting.get("training.stop_at")
     if stop is None:
         return []
@@ -282,7 +290,7 @@ def _early_stop(comparison: Comparison) -> list[str]:
     ]
 
 
-def _machines(comparison: Comparison) -> list[str]:
+def _machines(comparison: "Comparison") -> list[str]:
     hosts = {
         str((record.get("environment") or {}).get("host"))
         for records in comparison.arms.values()

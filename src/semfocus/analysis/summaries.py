@@ -1,155 +1,29 @@
 """What is known of each arm of a comparison: times to a goal, speedups, how its runs ended."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
-from statistics import median
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from semfocus.analysis.comparisons import Comparison
-from semfocus.analysis.statistics import Estimate, Speedup, Time
+from semfocus.analysis.comparisons import Comparison, Contrast, comparisons
+from semfocus.analysis.statistics import (
+    Estimate,
+    Speedup,
+    Time,
+    holm,
+    median_time,
+    paired_speedup,
+    restricted_mean,
+    smallest_p,
+)
+from semfocus.analysis.statistics.sequential import IntervalLevel
 from semfocus.analysis.statistics.significance import ALPHA
-from semfocus.runs.arms import SHARPENED
-from semfocus.runs.record import Record, is_text
-from semfocus.words import percent, with_span
+from semfocus.analysis.times import Goal, goals_of, longest_look, other_times, times_to
+from semfocus.runs.arms import BASELINE, SHARPENED
 
-
-@dataclass(frozen=True)
-class Goal:
-    """A value that a column of the curve must reach, from below or (`at_most`) from above, and its name in a sentence."""
-
-    column: str
-    value: float
-    words: str
-    at_most: bool = False
-    #: for so many looks in a row, of which the first counts
-    sustained: int = 1
-
-    @property
-    def short(self) -> str:
-        """Its name without the explanation."""
-        return self.words.partition(" (")[0]
-
-    @property
-    def perplexity(self) -> float:
-        """Of a goal that is a loss."""
-        return math.exp(min(self.value, 700.0))
-
-
-def goals_of(
-    comparison: Comparison, target: float, held_out_target: float, baseline: str
-) -> tuple[Goal, Goal]:
-    """The goal by which arms are compared, and a second one beside it.
-
-    An accuracy of 95 % means nothing where the next token cannot be known. For text the goal is the held-out loss that the
-    baseline had after its last epoch, on the worst of its seeds, so that all of them reach it; beside it the same of
-    the training loss.
-    """
-    if is_text(comparison.task):
-        return tuple(
-            _end_of(comparison, baseline, column, words)
-            for column, words in (("held_out_loss", "held-out"), ("train_loss", "training"))
-        )  # type: ignore[return-value]
-    return (
-        Goal("train_accuracy", target, f"{percent(target)} training accuracy"),
-        Goal("held_out_accuracy", held_out_target, f"{percent(held_out_target)} held-out"),
-    )
-
-
-def _end_of(comparison: Comparison, baseline: str, column: str, words: str) -> Goal:
-    ends = [
-        record["curve"][column][-1]
-        for record in comparison.arms.get(baseline, [])
-        if record.get("state") == "done" and record["curve"].get(column)
-    ]
-    if not ends:  # nothing to reach before a run of the baseline has ended
-        return Goal(column, -math.inf, f"the {words} perplexity at which {baseline} ends", at_most=True)
-    goal = Goal(column, max(ends), "", at_most=True)
-    return Goal(
-        column,
-        goal.value,
-        f"{words} perplexity {goal.perplexity:.3g} (where {baseline} ended)",
-        at_most=True,
-    )
-
-
-def perplexities(losses: list[float]) -> list[float]:
-    return [math.exp(min(loss, 700.0)) for loss in losses]
-
-
-def perplexity_text(losses: list[float]) -> str:
-    """`6.31 (6.28 to 6.4)`: the median over seeds, and the range."""
-    if not losses:
-        return ""
-    values = perplexities(losses)
-    return with_span(*(f"{each:.4g}" for each in (median(values), min(values), max(values))))
-
-
-Clock = Literal["epochs", "seconds"]
-
-
-def looks(record: Record, clock: Clock) -> list[float]:
-    """When the run was looked at: after each epoch, in epochs or in seconds of training (evaluation not counted)."""
-    curve: dict[str, list[Any]] = record.get("curve") or {}
-    epochs = [float(epoch) for epoch in curve.get("epoch", [])]
-    if clock == "epochs":
-        return epochs
-    # Epoch 0 is the untrained model: what its clock says is overhead, not training.
-    return list(
-        accumulate(
-            seconds if epoch > 0 else 0.0
-            for epoch, seconds in zip(epochs, curve.get("train_seconds", []), strict=True)
-        )
-    )
-
-
-def longest_look(records: Sequence[Record], clock: Clock) -> float:
-    """The last time at which any of the runs was looked at."""
-    return max((looks(record, clock)[-1] for record in records if looks(record, clock)), default=0.0)
-
-
-def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
-    """The first look at which the goal is reached, and stays so as long as it asks; else censored at the last look.
-
-    A run that diverged is over: it will not reach the target however long one looks, so it counts as
-    looked at until `horizon`, the longest look of the comparison. A run that failed or was interrupted
-    might have, and is censored where it stopped. Of a run without its curve the summary knows one such time.
-    """
-    when = looks(record, clock)
-    if not when and clock == "epochs" and _is_summarised(record, goal):
-        summary = record["summary"]
-        reached = summary.get("epochs_to_target")
-        return Time(float(summary["epochs"]), False) if reached is None else Time(float(reached), True, 1.0)
-    curve: dict[str, list[Any]] = record.get("curve") or {}
-    in_a_row = 0
-    for index, value in enumerate(curve.get(goal.column, [])):
-        is_there = value <= goal.value if goal.at_most else value >= goal.value
-        in_a_row = in_a_row + 1 if is_there else 0
-        if in_a_row == goal.sustained:
-            first = index + 1 - goal.sustained
-            return Time(when[first], True, _resolution(when, first, clock))
-    # a run that was there at its last looks may have stayed
-    last = when[max(0, len(when) - 1 - in_a_row)] if when else 0.0
-    return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)
-
-
-def _is_summarised(record: Record, goal: Goal) -> bool:
-    """Whether the summary of a run that is done says when it reached this goal, or that it never did."""
-    summary = record.get("summary") or {}
-    asked = ("train_accuracy", goal.value, False, 1)
-    known = (goal.column, summary.get("target_accuracy"), goal.at_most, goal.sustained)
-    return record.get("state") == "done" and known == asked and summary.get("epochs") is not None
-
-
-def _resolution(when: Sequence[float], index: int, clock: Clock) -> float:
-    if index > 0:
-        return when[index] - when[index - 1]
-    if len(when) > 1:
-        return when[1] - when[0]
-    return (
-        1.0 if clock == "epochs" else 0.0
-    )  # a run that stopped untrained does not tell its seconds an epoch
+Times = dict[int, Time]
+NOT_ENDED = ("unfinished", "running", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -199,9 +73,9 @@ class ArmSummary:
     held_out_p_holm: float | None
 
     @property
-    def is_going_on(self) -> bool:
-        """Whether some of its runs have not ended."""
-        return any(self.states.get(state) for state in ("unfinished", "running", "interrupted"))
+    def num_open(self) -> int:
+        """How many of its runs have not ended."""
+        return sum(self.states.get(state, 0) for state in NOT_ENDED)
 
     @property
     def is_sharpened(self) -> bool:
@@ -211,7 +85,7 @@ class ArmSummary:
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """One comparison: its arms, the answer in one sentence, and what a reader should know beside it."""
+    """One comparison: its goals and what is known of its arms."""
 
     comparison: Comparison
     target: float
@@ -221,14 +95,51 @@ class TaskSummary:
     second_goal: Goal
     baseline: str
     arms: list[ArmSummary]
-    sentence: str
-    notes: list[str] = field(default_factory=list)
     #: the error of its intervals
     alpha: float = ALPHA
+    #: runs that a study which ends once it is decided is still to train
+    num_missing: int = 0
 
-    def is_set_like(self, other: "TaskSummary") -> bool:
-        """Whether what both show may be pooled: they are judged alike, at one setting."""
-        return self.by_loss == other.by_loss and self.comparison.is_set_like(other.comparison)
+    @property
+    def num_open(self) -> int:
+        """Runs that have not ended, or not begun."""
+        return self.num_missing + sum(arm.num_open for arm in self.arms)
+
+    def race(self, contrast: Contrast, times: Mapping[str, Times] | None = None) -> Speedup | None:
+        """One arm against another at the level of this comparison; None unless both were run on a common seed.
+
+        `times` by arm: to the goal of the comparison, unless others are given.
+        """
+        times = {arm.label: arm.times for arm in self.arms} if times is None else times
+        if contrast.arm == contrast.baseline or not {*contrast} <= times.keys():
+            return None
+        num_open = self.num_missing + sum(arm.num_open for arm in self.arms if arm.label in contrast)
+        found = paired_speedup(times[contrast.baseline], times[contrast.arm], self.alpha, num_open)
+        return found if found.pairs else None
+
+    @cached_property
+    def other_times(self) -> Mapping[str, Mapping[str, Times] | str]:
+        """By another target and by arm; a text instead: why they are not known."""
+        return other_times(self.comparison, self.goal)
+
+    @cached_property
+    def sentence(self) -> str:
+        """The answer."""
+        from semfocus.analysis.sentences import sentence_on
+
+        return sentence_on(self)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader should know beside it, a sentence each."""
+        from semfocus.analysis.sentences import notes_on
+
+        return notes_on(self)
+
+    def is_poolable(self, other: "TaskSummary") -> bool:
+        """Whether what both show may be pooled: two tasks, judged alike, at one setting."""
+        one, two = self.comparison, other.comparison
+        return one.task != two.task and self.by_loss == other.by_loss and one.is_set_like(two)
 
     @property
     def by_loss(self) -> bool:
@@ -237,12 +148,152 @@ class TaskSummary:
 
 
 def by_setting(summaries: Sequence[TaskSummary]) -> list[list[TaskSummary]]:
-    """Groups of comparisons at one setting; settings are never pooled."""
+    """Groups of comparisons at one setting, a task once in each; settings are never pooled.
+
+    Being set alike is no transitive relation (see `Comparison.is_set_like`), so all members of a group are compared with.
+    """
     groups: list[list[TaskSummary]] = []
     for summary in summaries:
-        own = next((group for group in groups if any(summary.is_set_like(each) for each in group)), None)
+        own = next((group for group in groups if all(map(summary.is_poolable, group))), None)
         if own is None:
             groups.append([summary])
         else:
             own.append(summary)
     return groups
+
+
+def analyse(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    target: float = 0.95,
+    held_out_target: float = 0.95,
+    baseline: str = BASELINE,
+    apart_from: Collection[str] = (),
+    tasks: Collection[str] = (),
+    level: Callable[[Comparison], IntervalLevel] = lambda _: IntervalLevel(),
+) -> list[TaskSummary]:
+    """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`.
+
+    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold at the `level` of their comparison.
+    """
+    for name, value in (("target", target), ("held_out_target", held_out_target)):
+        if not 0 < value <= 1:
+            raise ValueError(f"{name} must be an accuracy above 0 and at most 1, got {value}")
+    return [
+        _summary(comparison, target, held_out_target, baseline, level(comparison))
+        for comparison in comparisons(records, apart_from=apart_from, tasks=tasks)
+    ]
+
+
+def _summary(
+    comparison: Comparison, target: float, held_out_target: float, baseline: str, level: IntervalLevel
+) -> TaskSummary:
+    goal, second = goals_of(comparison, target, held_out_target, baseline)
+    epochs = times_to(comparison, goal)
+    seconds = times_to(comparison, goal, "seconds")
+    held_out = times_to(comparison, second)
+    races = [_races(comparison, times, baseline, level) for times in (epochs, seconds, held_out)]
+    horizon = longest_look([record for records in comparison.arms.values() for record in records], "epochs")
+    arms = [
+        _arm(
+            label,
+            comparison,
+            (epochs[label], seconds[label], held_out[label]),
+            [race[label] for race in races],
+            horizon,
+        )
+        for label in comparison.arms
+    ]
+    return TaskSummary(
+        comparison=comparison,
+        target=goal.value,
+        held_out_target=second.value,
+        goal=goal,
+        second_goal=second,
+        baseline=baseline,
+        arms=arms,
+        alpha=level.alpha,
+        num_missing=level.num_missing,
+    )
+
+
+def _races(
+    comparison: Comparison, times: Mapping[str, Times], baseline: str, level: IntervalLevel
+) -> dict[str, Race]:
+    """Every arm against the baseline, with Holm's correction over all arms that have a p."""
+    if baseline not in times:
+        return {label: Race() for label in times}
+    open_runs = {
+        label: sum(record.get("state") in NOT_ENDED for record in records)
+        for label, records in comparison.arms.items()
+    }
+    missing = level.num_missing + open_runs[baseline]
+    speedups = {
+        label: paired_speedup(times[baseline], arm, level.alpha, missing + open_runs[label])
+        for label, arm in times.items()
+        if label != baseline
+    }
+    p_values = {label: speedup.p for label, speedup in speedups.items() if speedup.p is not None}
+    adjusted = holm(p_values)
+    return {label: Race(speedups.get(label), p_values.get(label), adjusted.get(label)) for label in times}
+
+
+def _arm(
+    label: str,
+    comparison: Comparison,
+    times: tuple[Times, Times, Times],
+    races: Sequence[Race],
+    horizon: float,
+) -> ArmSummary:
+    records = comparison.arms[label]
+    curves = [record.get("curve") or {} for record in records]
+    # The last epoch of a run that diverged is not the end of training.
+    ended = [record for record in records if record.get("state") == "done" and record["curve"].get("epoch")]
+    last = [{key: values[-1] for key, values in record["curve"].items()} for record in ended]
+    epochs, seconds, held_out = times
+    race, seconds_race, held_out_race = races
+    perfect = sum(max(curve.get("train_accuracy", []), default=0.0) >= 1 for curve in curves)
+    return ArmSummary(
+        label=label,
+        group=comparison.groups[label],
+        seeds=[record["spec"]["seed"] for record in records],
+        states=dict(sorted(Counter(record.get("state", "unknown") for record in records).items())),
+        total=len(records),
+        reached=sum(time.reached for time in epochs.values()),
+        share_perfect=perfect / len(records),
+        epochs_to_target=_median(epochs),
+        mean_epochs=_mean(epochs, horizon),
+        seconds_to_target=_median(seconds),
+        epochs_to_held_out=_median(held_out),
+        times=epochs,
+        seconds=seconds,
+        held_out_times=held_out,
+        ended_seeds=[record["spec"]["seed"] for record in ended],
+        last_held_out=[row["held_out_accuracy"] for row in last],
+        gap=[row["train_accuracy"] - row["held_out_accuracy"] for row in last],
+        loss_gap=[row["held_out_loss"] - row["train_loss"] for row in last],
+        last_held_out_loss=[row["held_out_loss"] for row in last],
+        last_train_loss=[row["train_loss"] for row in last],
+        speedup=race.speedup,
+        p=race.p,
+        p_holm=race.p_holm,
+        smallest_p=smallest_p(race.speedup.num_pairs) if race.speedup and race.speedup.pairs else None,
+        seconds_speedup=seconds_race.speedup,
+        seconds_p=seconds_race.p,
+        seconds_p_holm=seconds_race.p_holm,
+        held_out_speedup=held_out_race.speedup,
+        held_out_p=held_out_race.p,
+        held_out_p_holm=held_out_race.p_holm,
+    )
+
+
+def _median(times: Times) -> Estimate:
+    return median_time([time.value for time in times.values()], [time.reached for time in times.values()])
+
+
+def _mean(times: Times, horizon: float) -> Estimate:
+    if horizon <= 0:  # nobody was looked at after the untrained model
+        return Estimate(None, None, None)
+    return restricted_mean(
+        [time.value for time in times.values()], [time.reached for time in times.values()], horizon
+    )

@@ -5,7 +5,8 @@ from statistics import median
 
 from semfocus.analysis.statistics import Estimate, Speedup, Time
 from semfocus.analysis.statistics.order import median_place
-from semfocus.analysis.summaries import ArmSummary, TaskSummary, perplexities, perplexity_text
+from semfocus.analysis.summaries import ArmSummary, TaskSummary
+from semfocus.analysis.times import perplexities, perplexity_text
 from semfocus.analysis.wording import bounded, interval, short
 from semfocus.words import at_least, number, p_value, percent, with_span
 
@@ -18,7 +19,7 @@ COLUMNS: Mapping[str, str] = {
     "epochs": "epochs to target",
     "seconds": "seconds to target",
     "speedup": "speedup in epochs",
-    "short_speedup": "speedup [95 %]",
+    "short_speedup": "speedup",
     "seconds_speedup": "speedup in seconds",
     "p": "p (Holm)",
     "held_out_epochs": "epochs to held-out target",

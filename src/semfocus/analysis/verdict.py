@@ -1,53 +1,50 @@
-"""Whether an arm is faster than another, slower, or neither clearly, and how many seeds it takes to say so."""
+"""The verdict on one arm against another, how many seeds it takes, and what an estimate alone says."""
 
 from collections.abc import Iterable
 from typing import Literal
 
 from semfocus.analysis.statistics import Speedup
+from semfocus.analysis.statistics.pooling import PooledSpeedup
 from semfocus.words import count_of
 
+Verdict = Literal["faster", "slower", "equivalent", "undecided"]
 #: fewer pairs of seeds than this give estimates and intervals, but no verdict: neither in a sentence nor on a claim
 FEWEST_PAIRS = 5
+#: the same for each of several tasks that are pooled: from here on a task has an interval of its own
+FEWEST_POOLED = 3
 
-Side = Literal["faster", "unclear", "slower", "too few seeds"]
 
-
-def enough(speedup: Speedup) -> bool:
-    """Whether there are pairs enough for a verdict."""
+def enough(speedup: Speedup | PooledSpeedup) -> bool:
+    """Whether there are pairs enough for a verdict, over several tasks on each of them."""
+    if isinstance(speedup, PooledSpeedup):
+        return all(each.num_pairs >= FEWEST_POOLED for each in speedup.tasks.values())
     return speedup.num_pairs >= FEWEST_PAIRS
 
 
-def is_ahead(speedup: Speedup) -> bool:
-    """Whether the whole interval lies above 1."""
-    return speedup.is_ahead
+def verdict_of(speedup: Speedup | PooledSpeedup | None) -> Verdict:
+    """Faster, slower, shown to be neither by a factor of 1.25, or undecided; the only place that decides it.
+
+    Whoever judges while runs go on, as soon as a test looks good, finds something in noise.
+    """
+    if speedup is None or speedup.num_open or not enough(speedup):
+        return "undecided"
+    if speedup.is_ahead:
+        return "faster"
+    if speedup.is_behind:
+        return "slower"
+    return "equivalent" if speedup.is_equivalent else "undecided"
 
 
-def is_behind(speedup: Speedup) -> bool:
-    """Whether the whole interval lies below 1."""
-    return speedup.is_behind
-
-
-def side(speedup: Speedup | None) -> Side | None:
-    """By the 95 % interval, given enough pairs; None where there is no pair at all."""
-    if speedup is None or not speedup.pairs:
-        return None
-    if not enough(speedup):
-        return "too few seeds"
-    return "faster" if is_ahead(speedup) else "slower" if is_behind(speedup) else "unclear"
+def why_open(speedup: Speedup | PooledSpeedup) -> str:
+    """Why there is no verdict, whatever the numbers: `2 runs have not ended`, `too few seeds`; else nothing."""
+    if speedup.num_open:
+        return f"{count_of(speedup.num_open, 'run')} {'has' if speedup.num_open == 1 else 'have'} not ended"
+    return "" if enough(speedup) else "too few seeds"
 
 
 def estimate_order(speedup: Speedup) -> tuple[bool, float, float]:
     """Large for a large median; one that is only bounded from above comes after all others."""
     return not speedup.at_most, speedup.ratio or 0.0, speedup.low or 0.0
-
-
-def estimated_above_one(speedup: Speedup) -> bool | None:
-    """Whether the estimate says faster, or slower; None where it may be either: unknown, or at least 0.5."""
-    if speedup.ratio is None or speedup.ratio == 1:
-        return None
-    if speedup.ratio > 1:
-        return None if speedup.at_most else True
-    return None if speedup.at_least else False
 
 
 def pairs_text(speedups: Iterable[Speedup]) -> str:

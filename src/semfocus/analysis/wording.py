@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.statistics import Speedup
+from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.runs.arms import BASELINE, SHARPENED
 from semfocus.runs.record import is_text
-from semfocus.words import count_of, number, shortened
+from semfocus.words import count_of, number, percent, shortened
 
 if TYPE_CHECKING:
     from semfocus.analysis.comparisons import Comparison
@@ -57,6 +58,17 @@ def short(speedup: "Speedup | PooledSpeedup") -> str:
     return f"{side}{times(speedup.ratio)} {interval(speedup)}".rstrip()
 
 
+def level_text(speedups: "Iterable[Speedup | PooledSpeedup]") -> str:
+    """Of their intervals: `95 %`, `95 % or 96.9 %`.
+
+    >>> level_text([Speedup(2.0, 1.4, None), Speedup(2.0, 1.4, None, alpha=1 / 32)])
+    '95 % or 96.9 %'
+    """
+    return " or ".join(
+        percent(1 - alpha) for alpha in sorted({each.alpha for each in speedups} or {ALPHA}, reverse=True)
+    )
+
+
 _TOP = re.compile(r"top_k\((\d+)\)")
 _SHARPER = re.compile(rf"full{SHARPENED}([\d.]+)")
 
@@ -100,7 +112,7 @@ def setting_of(comparison: "Comparison") -> str:
     """The setting of a comparison, with what its arms have each for itself."""
     if is_text(comparison.task):  # the paper says the sizes of its language models and little else
         return f"other than the defaults: {values_text(comparison.setting)}"
-    own = sorted({key.split(".", 1)[-1] for values in comparison.arm_settings.values() for key in values})
+    own = sorted(key.split(".", 1)[-1] for key in comparison.own_keys)
     return setting_text(comparison.setting) + (f"; each arm at its own {', '.join(own)}" if own else "")
 
 

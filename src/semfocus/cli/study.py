@@ -135,7 +135,8 @@ def study(
     if dry_run:
         from semfocus.cli.study_plan import print_plan
 
-        print_plan(chosen, device=device, threads=threads, workers=workers, as_json=as_json)
+        looks = chosen.looks if until_decided else [chosen.specs]
+        print_plan(chosen, looks, device=device, threads=threads, workers=workers, as_json=as_json)
         return
     how = Conditions(executor, workers, device, threads, quiet=quiet)  # type: ignore[arg-type]  # it checks
     _refuse_unusable(log, device)

@@ -31,7 +31,7 @@ from semfocus.runs.record import Record
 from semfocus.words import count_of, shortened, visible
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.runs.plan import Plan
 
 
@@ -55,12 +55,11 @@ def report_text(
     apart_from: Collection[str] = (),
 ) -> str:
     """The whole report as text."""
-    from semfocus.analysis.contrasts import analyse_planned
-    from semfocus.analysis.findings import planned_findings
+    from semfocus.analysis.planned import analyse_planned, planned_findings
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)
-    findings = planned_findings(summaries, plans, known)
+    findings = planned_findings(summaries, plans)
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:

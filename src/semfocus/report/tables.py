@@ -6,15 +6,15 @@ from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.summaries import longest_look, perplexities
 from semfocus.analysis.tables import seen_text, speedup_text, summary_rows
+from semfocus.analysis.times import longest_look, perplexities
 from semfocus.analysis.wording import UNKNOWN, ratio, short, values_text
-from semfocus.words import number, p_value, with_span
+from semfocus.words import listed, number, p_value, shortened, with_span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
     from semfocus.analysis.findings import AtTarget, Finding
     from semfocus.analysis.statistics import Speedup, Time
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,16 @@ FINDINGS_EXPLAINED = (
 
 
 def asked_findings(findings: Sequence["Finding"]) -> list["Finding"]:
-    """Over tasks where there are several; else the contrasts of the only one, the primary first."""
+    """Over tasks where there are several, and what was declared for an only one; else the contrasts of the only task there is."""
     pooled = [each for each in findings if each.task is None]
+    together = {(each.contrast, each.setting) for each in pooled}
     single = sorted(
         (each for each in findings if each.task is not None), key=lambda each: not each.is_primary
     )
-    return pooled or (single if len({each.task for each in single}) == 1 else [])
+    alone = [each for each in single if each.is_declared and (each.contrast, each.setting) not in together]
+    if pooled or len({each.task for each in single}) > 1:
+        return [*pooled, *alone]
+    return single
 
 
 def finding_table(findings: Sequence["Finding"]) -> FindingTable:
@@ -90,15 +94,22 @@ def finding_table(findings: Sequence["Finding"]) -> FindingTable:
     rows = []
     for each in findings:
         where = f" ({each.setting})" if several else ""
-        primary = " (primary)" if each.is_primary else ""
+        task = f", {each.task}" if pooled and each.task is not None else ""
+        primary = _declared(each)
         others = [limits_text(each.on_average), limits_text(each.new_task)] if pooled else []
         rows.append(
             NamedRow(
-                f"{each.contrast.arm} against {each.contrast.baseline}{primary}{where}",
+                f"{each.contrast.arm} against {each.contrast.baseline}{task}{primary}{where}",
                 [each.verdict, short(each.speedup), *others, str(each.num_pairs), _p_of(each)],
             )
         )
     return FindingTable(columns, rows)
+
+
+def _declared(finding: "Finding") -> str:
+    """` (primary)`, of several studies with the name of the one."""
+    words = [word for word, holds in (("primary", finding.is_primary), ("declared", finding.study)) if holds]
+    return f" ({words[0]}{f' in {finding.study}' if finding.study else ''})" if words else ""
 
 
 def target_table(findings: Sequence["Finding"]) -> FindingTable:
@@ -117,6 +128,7 @@ def _at_target(found: "AtTarget", verdict: str) -> str:
         return found.why
     side = {"at least": "≥ ", "at most": "≤ "}.get(found.bound, "")
     text = f"{side}{ratio(found.ratio, UNKNOWN)}x [{ratio(found.low, '0')}, {ratio(found.high, '∞')}]"
+    text += f" without {listed(map(shortened, found.left_out))}" if found.left_out else ""
     return text if found.verdict == verdict else f"{text}: {found.verdict}"
 
 

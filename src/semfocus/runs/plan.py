@@ -30,13 +30,14 @@ class Plan:
     looks: list[int] = field(default_factory=list)
 
 
-def write_plan(store: Store, plan: Plan) -> None:
-    """Write `plans/NAME-DIGEST.json`; the same name and runs again are the same plan, with its newest command."""
-    known = [each for each in read_plans(store) if each.looks and _identity(each) == _identity(plan)]
-    if (
-        known and not plan.looks
-    ):  # a study that has looked at its seeds has done so under any other command too
-        plan = replace(plan, looks=known[0].looks)
+def write_plan(store: Store, plan: Plan) -> Plan:
+    """Write `plans/NAME-DIGEST.json` and return it; the same name and runs again are the same plan, with its newest command.
+
+    A study that has looked at its seeds has done so under any other command too.
+    """
+    known = [each for each in read_plans(store) if each.looks and each.name == plan.name]
+    looked = next((each.looks for each in known if {*each.runs} & {*plan.runs}), [])
+    plan = replace(plan, looks=plan.looks or looked)
     text = json.dumps(asdict(plan), indent=1, sort_keys=True) + "\n"
     digest = hashlib.sha256(json.dumps(_identity(plan)).encode()).hexdigest()[:12]
     # What a user calls a study must not become a path.
@@ -46,6 +47,7 @@ def write_plan(store: Store, plan: Plan) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_bytes() != text.encode():
         write_durably(path, text.encode())
+    return plan
 
 
 def _identity(plan: Plan) -> tuple[str, tuple[str, ...]]:
@@ -79,13 +81,6 @@ def _is_sound(plan: Plan) -> bool:
     return all(isinstance(text, str) for text in texts) and all(type(look) is int for look in plan.looks)
 
 
-def declared(plans: Sequence[Plan]) -> Plan | None:
-    """The plan whose contrasts and looks hold for all of these runs: the newest with contrasts, if all are of one study."""
-    names = {plan.name.removesuffix("_search") for plan in plans}
-    return next((plan for plan in reversed(plans) if plan.contrasts), None) if len(names) == 1 else None
-
-
 def declared_contrasts(plans: Sequence[Plan]) -> list[tuple[str, str]]:
-    """Pairs of an arm and its baseline, the first of them primary; none where plans of several studies meet."""
-    plan = declared(plans)
-    return [] if plan is None else [(arm, baseline) for arm, baseline in plan.contrasts]
+    """Pairs of an arm and its baseline that any of these studies is about, each once."""
+    return list(dict.fromkeys((arm, baseline) for plan in plans for arm, baseline in plan.contrasts))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from semfocus.analysis.claims import CLAIMS, SIZES, Judged, counted, judge_all
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from semfocus.report.pages.study_page import report_page
 from tests.report.made_up import PAPER_SEEDS, record_of, spec_of
 

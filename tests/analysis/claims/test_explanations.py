@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from semfocus.analysis.claims import judge_all
-from semfocus.analysis.contrasts import analyse
+from semfocus.analysis.summaries import analyse
 from tests.analysis.why.planted import EPOCHS, NEVER, SEEDS, TASKS, both, record, row
 
 Records = list[dict[str, Any]]

@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from semfocus.analysis.contrasts import analyse
-from semfocus.analysis.summaries import TaskSummary
+from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.analysis.why.measured_runs import LookedTask, looked
 from semfocus.runs.record import Record
 

@@ -2,7 +2,8 @@
 
 import math
 
-from tests.analysis.why.planted import EPOCHS, record, row, tasks_of
+from semfocus.analysis.why.measured_runs import not_tested
+from tests.analysis.why.planted import EPOCHS, record, row, summaries, tasks_of
 
 
 def test_runs_that_were_not_looked_into_are_not_there() -> None:
@@ -46,3 +47,16 @@ def test_rows_along_training_stand_in_for_the_untrained_model() -> None:
     along = [row("dispersion", 1.5, 0, samples=4)]
     (run,) = tasks_of([record("parity", "full", 1, 10, along=along)])[0].runs
     assert run.value("dispersion", "start") == 1.5
+
+
+def test_tasks_at_different_settings_are_not_tested_together() -> None:
+    """Three tasks at one setting, and a fourth with more runs at another, which is named."""
+    rows = [row("dispersion", 3.0)]
+    alike = [record(task, "full", 1, 10, rows) for task in ("even_pairs", "parity", "cycle_navigation")]
+    other = [record("missing_duplicate", "full", seed, 10, rows) for seed in range(5)]
+    for each in other:
+        each["spec"]["training"]["length"] = 20
+    assert [task.task for task in tasks_of([*alike, *other])] == ["cycle_navigation", "even_pairs", "parity"]
+    (named,) = not_tested(summaries([*alike, *other]))
+    assert named.startswith("missing_duplicate at ")
+    assert named.endswith("(5 runs)")

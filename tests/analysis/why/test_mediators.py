@@ -2,8 +2,8 @@
 
 import pytest
 
-from semfocus.analysis.contrasts import analyse
 from semfocus.analysis.overview import arm_groups
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.break_conditions import break_conditions
 from semfocus.analysis.why.focus_layers import carried, carrying_layer, is_idle, layers_text
 from semfocus.analysis.why.masks import mask_tests

@@ -18,7 +18,7 @@ from semfocus.analysis.claims.claim import RULE as SIZES
 from semfocus.analysis.claims.claim import Claim, Judged
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 CLAIMS: tuple[Claim, ...] = (
     *convergence.CLAIMS,

@@ -8,7 +8,7 @@ from semfocus.analysis.claims.evidence import FEWEST_LOOKED, FEWEST_TASKS, major
 from semfocus.words import shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "Ram et al. 2025, conditions under which a mechanism breaks"
 _TEXTS = {

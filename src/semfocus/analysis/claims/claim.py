@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from semfocus.words import shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 
 PAPER_SIZE = "the paper's size"
 SCALED_DOWN = "scaled-down setting"
 RULE = (
     "Scaled-down runs (shorter, narrower, fewer samples or epochs than the paper's) are judged apart from those of the paper's size; "
-    "where these decide nothing, a verdict of the scaled-down ones is marked as such."
+    "where these decide nothing, a verdict of the scaled-down ones is marked as such. "
+    "Levels are those of 5 % error; for runs of a study that ends once it is decided, the share of its look takes the place of the 5 %."
 )
 _SIZES = (
     *("training.length", "training.num_train", "training.num_held_out", "training.epochs"),

@@ -7,14 +7,13 @@ from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
-    PooledRaces,
+    Races,
     pooled_race,
 )
 from semfocus.analysis.statistics import holm
-from semfocus.analysis.statistics.significance import ALPHA
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 HEAVY_HITTERS = "top_k(5)"
 #: before the inverse temperature in the label of an arm
@@ -26,7 +25,7 @@ RACE = "full x1; top_k(5)"
 RULE_TASKS = "even_pairs, marked_pair, stack_manipulation, missing_duplicate"
 
 
-def faster_over_tasks(found: PooledRaces, fewest: int = FEWEST_TASKS) -> Ruling:
+def faster_over_tasks(found: Races, fewest: int = FEWEST_TASKS) -> Ruling:
     """A gain over all tasks together, or none."""
     enough = found.num_tasks >= fewest
     return decide(enough and found.gain, enough and found.no_gain, found.numbers())
@@ -50,8 +49,13 @@ def _agnostic_no_benefit(summaries: Sequence["TaskSummary"]) -> Ruling:
     by_arm = {label: pooled_race(summaries, label) for label in agnostic_labels(summaries)}
     numbers = [line for found in by_arm.values() for line in found.numbers()]
     counted = {label: found for label, found in by_arm.items() if found.num_tasks >= FEWEST_TASKS}
-    adjusted = holm({label: found.speedup.p for label, found in counted.items() if found.speedup})
-    benefits = [label for label, found in counted.items() if found.gain and adjusted[label] <= ALPHA]
+    together = {label: found.together for label, found in counted.items() if found.together}
+    adjusted = holm({label: each.p for label, each in together.items() if each.p is not None})
+    benefits = [
+        label
+        for label, each in together.items()
+        if counted[label].gain and adjusted[label] <= each.speedup.alpha
+    ]
     none = [label for label, found in counted.items() if found.no_gain]
     return decide(bool(counted) and len(none) == len(counted), bool(benefits), numbers)
 

@@ -1,6 +1,5 @@
 """Numbers behind verdicts on claims: speedups, last accuracies, what was measured inside models."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -8,20 +7,19 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
 from semfocus.analysis.claims.claim import NumberLine
-from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
-from semfocus.analysis.statistics.significance import ALPHA
-from semfocus.analysis.statistics.speedup import EQUIVALENT
+from semfocus.analysis.comparisons import Contrast
+from semfocus.analysis.findings import Finding, finding_on, finding_over
+from semfocus.analysis.statistics.pooling import PooledSpeedup
+from semfocus.analysis.statistics.speedup import EQUIVALENT, Speedup
 from semfocus.analysis.summaries import by_setting
-from semfocus.analysis.tables import speedup_text
-from semfocus.analysis.verdict import FEWEST_PAIRS, enough, is_ahead, is_behind
+from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import FEWEST_SEEDS
 from semfocus.analysis.why.measured_runs import not_tested_text
-from semfocus.analysis.wording import bounded, interval, setting_of
-from semfocus.words import count_of, p_value, shortened, with_span
+from semfocus.analysis.wording import setting_of
+from semfocus.words import count_of, listed, shortened, with_span
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
-    from semfocus.analysis.statistics.speedup import Speedup, Time
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 
@@ -32,48 +30,12 @@ NO_GAIN = EQUIVALENT
 
 HOW_COUNTED = (
     f"Counted are tasks at one setting with at least {FEWEST_PAIRS} pairs of seeds, on which either arm reached the target. They are "
-    "pooled, each counting the same: a gain is a ratio above 1 with p at most 0.05 by the stratified sign-flip test, above 1 on more "
-    f"than half of the tasks and with an interval below 1 on none; no gain is a pooled 90 % interval below {NO_GAIN:g}."
+    "pooled, each counting the same: a gain is the verdict faster over all of them (p at most 0.05 by the stratified sign-flip test), a "
+    f"ratio above 1 on more than half of the tasks and the verdict slower on none; no gain is a pooled 90 % interval below {NO_GAIN:g}. "
+    "While runs of either arm go on, neither is said."
 )
 
 ONLY_THE_END = "Only runs that ended by themselves count: none that was stopped at a target, none that diverged (the numbers say how many)."
-
-
-@dataclass(frozen=True)
-class RaceResult:
-    """One arm against another on one task at one setting."""
-
-    summary: "TaskSummary"
-    arm: str
-    base: str
-    speedup: "Speedup"
-    what: str = ""
-
-    @property
-    def gain(self) -> bool:
-        return is_ahead(self.speedup)
-
-    @property
-    def loss(self) -> bool:
-        return is_behind(self.speedup)
-
-    @property
-    def enough(self) -> bool:
-        return enough(self.speedup)
-
-    @property
-    def learned(self) -> bool:
-        """Whether a run of either arm got there: elsewhere there is nothing to be faster at."""
-        return any(pair.ratio_low > 0 or pair.ratio_high < math.inf for pair in self.speedup.pairs)
-
-    def __str__(self) -> str:
-        verdict = "gain" if self.gain else "loss" if self.loss else "unclear"
-        verdict = verdict if self.enough else "too few pairs"
-        what = f" {self.what}" if self.what else ""
-        return (
-            f"{shortened(self.summary.comparison.title, 40)}: {shortened(self.arm)}{what} over {shortened(self.base)} "
-            f"{speedup_text(self.speedup)}, {count_of(self.speedup.num_pairs, 'pair')}: {verdict}"
-        )
 
 
 def arm_named(summary: "TaskSummary", label: str) -> "ArmSummary | None":
@@ -81,99 +43,85 @@ def arm_named(summary: "TaskSummary", label: str) -> "ArmSummary | None":
     return next((arm for arm in summary.arms if arm.label == label), None)
 
 
-def race(summary: "TaskSummary", label: str, base: str = "full", held_out: bool = False) -> RaceResult | None:
+def race(summary: "TaskSummary", label: str, base: str = "full", held_out: bool = False) -> Finding | None:
     """One arm against another; None unless both were run on a common seed."""
-    first, second = arm_named(summary, base), arm_named(summary, label)
-    if first is None or second is None:
-        return None
-    result = race_of_times(
-        summary,
-        label,
-        base,
-        first.held_out_times if held_out else first.times,
-        second.held_out_times if held_out else second.times,
-        "to held-out accuracy" if held_out else "",
-    )
-    return result if result.speedup.num_pairs else None
+    return finding_on(summary, Contrast(label, base), held_out)
 
 
-def race_of_times(
-    summary: "TaskSummary",
-    label: str,
-    base: str,
-    base_times: Mapping[int, "Time"],
-    arm_times: Mapping[int, "Time"],
-    what: str = "",
-) -> RaceResult:
-    """A race between any two sets of times by seed."""
-    from semfocus.analysis.statistics.speedup import paired_speedup
-
-    return RaceResult(summary, label, base, paired_speedup(base_times, arm_times), what)
+def counts(finding: Finding | None) -> bool:
+    """Whether a task speaks for a claim: pairs enough, somebody arrived, no run of it goes on."""
+    if finding is None or not isinstance(finding.speedup, Speedup) or finding.speedup.num_open:
+        return False
+    return finding.num_pairs >= FEWEST_PAIRS and finding.speedup.is_informative
 
 
 @dataclass(frozen=True)
-class PooledRaces:
-    """Races of one arm against another, a task each, at one setting."""
+class Races:
+    """One contrast on tasks at one setting, and over those with pairs enough together; None where there are none."""
 
-    races: Sequence[RaceResult]
-    #: over the races with pairs enough; None where there are none
-    speedup: "PooledSpeedup | None"
-    alpha: float = ALPHA
+    tasks: Sequence[Finding] = ()
+    together: Finding | None = None
 
     @property
     def num_tasks(self) -> int:
-        return 0 if self.speedup is None else len(self.speedup.tasks)
+        return 0 if self.together is None else self.together.num_tasks
+
+    @property
+    def verdict(self) -> str:
+        return "undecided" if self.together is None else self.together.verdict
 
     @property
     def gain(self) -> bool:
-        counted = [each for each in self.races if each.enough]
-        above = [each for each in counted if (each.speedup.ratio or 0.0) > 1]
-        return self._is_rejected(1) and majority(above, counted) and not any(each.loss for each in counted)
+        """Faster over all tasks together, and not against some of them."""
+        counted = self._counted
+        above = [each for each in counted if (each.ratio or 0.0) > 1]
+        return self.verdict == "faster" and majority(above, counted) and not self._slower
 
     @property
     def loss(self) -> bool:
-        return self._is_rejected(-1)
+        return self.verdict == "slower"
 
     @property
     def no_gain(self) -> bool:
         """Whether a gain of a quarter is excluded."""
-        high = None if self.speedup is None else self.speedup.inner_high
-        return high is not None and high < NO_GAIN and not self.gain
+        found = None if self.together is None else self.together.speedup
+        return (
+            isinstance(found, PooledSpeedup) and found.excludes_gain and not found.num_open and not self.gain
+        )
 
     @property
     def alike(self) -> bool:
-        return self.speedup is not None and self.speedup.is_equivalent
+        found = None if self.together is None else self.together.speedup
+        return found is not None and found.is_equivalent and not found.num_open
 
-    def _is_rejected(self, side: int) -> bool:
-        found = self.speedup
-        return found is not None and found.p <= self.alpha and side * math.log(found.ratio) > 0
+    @property
+    def _counted(self) -> list[Finding]:
+        return [each for each in self.tasks if each.num_pairs >= FEWEST_PAIRS]
+
+    @property
+    def _slower(self) -> list[str]:
+        return [str(each.task) for each in self._counted if each.verdict == "slower"]
 
     def numbers(self) -> list[NumberLine]:
         """Task by task, then all of them together."""
-        return [*lines(self.races), *self._together()]
+        return [*lines(self.tasks), *self.numbers_together()]
 
-    def _together(self) -> list[NumberLine]:
-        found = self.speedup
-        if found is None or len(found.tasks) < 2:
+    def numbers_together(self) -> list[NumberLine]:
+        if self.together is None or self.num_tasks < 2:
             return []
-        first = self.races[0]
-        what = f" {first.what}" if first.what else ""
-        verdict = "gain" if self.gain else "loss" if self.loss else "no gain" if self.no_gain else "unclear"
-        text = (
-            f"over {count_of(len(found.tasks), 'task')}: {shortened(first.arm)}{what} over {shortened(first.base)} {bounded(found)} "
-            f"{interval(found)}, {count_of(found.num_pairs, 'pair')}, p = {p_value(found.p)}: {verdict}"
+        split = self.verdict == "faster" and not self.gain
+        against = (
+            f" (slower on {listed(map(shortened, self._slower))})" if self._slower else " (not on most tasks)"
         )
-        return [NumberLine(text, setting_of(first.summary.comparison))]
+        more = against if split else " (no gain)" if self.no_gain else ""
+        return [NumberLine(f"{self.together}{more}", self.together.setting)]
 
 
-def pooled(races: Sequence[RaceResult], alpha: float = ALPHA) -> PooledRaces:
-    """Races of different tasks at one setting, together."""
-    titles = [each.summary.comparison.title for each in races]
-    assert len(set(titles)) == len(titles), f"a task counts once, got {titles}"
-    counted = {each.summary.comparison.title: each.speedup for each in races if each.enough and each.learned}
-    return PooledRaces(
-        [each for each in races if each.learned], pooled_speedup(counted, alpha) if counted else None, alpha
-    )
+def pooled(races: Sequence[Finding], among: int = 1) -> Races:
+    """Findings on different tasks at one setting, together; `among` so many contrasts, of which any may be picked."""
+    learned = [each for each in races if isinstance(each.speedup, Speedup) and each.speedup.is_informative]
+    enough = [each for each in learned if each.num_pairs >= FEWEST_PAIRS]
+    return Races(learned, finding_over(enough, among) if enough else None)
 
 
 def pooled_race(
@@ -181,7 +129,7 @@ def pooled_race(
     label: str | Sequence[str],
     base: str | Sequence[str] = "full",
     held_out: bool = False,
-) -> PooledRaces:
+) -> Races:
     """One arm against another at the setting with the most tasks that count, then the most pairs, then the nearest to the paper's.
 
     Several labels name one arm written in several ways. The choice looks at numbers of seeds, at settings and at whether
@@ -190,20 +138,16 @@ def pooled_race(
     labels, bases = ([each] if isinstance(each, str) else each for each in (label, base))
     candidates = []
     for group in by_setting(summaries):
-        best: dict[str, RaceResult] = {}
+        best: dict[str, Finding] = {}
         for summary, one, other in product(group, labels, bases):
             found = race(summary, one, other, held_out)
             known = best.get(summary.comparison.task)
-            if found and (known is None or found.speedup.num_pairs > known.speedup.num_pairs):
+            if found and (known is None or found.num_pairs > known.num_pairs):
                 best[summary.comparison.task] = found
-        candidates.append(pooled(list(best.values())))
-    return max(candidates, key=_pooled_weight, default=PooledRaces([], None))
-
-
-def _pooled_weight(found: PooledRaces) -> tuple[int, int, int]:
-    pairs = sum(each.speedup.num_pairs for each in found.races)
-    setting = len(found.races[0].summary.comparison.setting) if found.races else 0
-    return found.num_tasks, pairs, -setting
+        races = pooled(list(best.values()))
+        pairs = sum(each.num_pairs for each in races.tasks)
+        candidates.append(((races.num_tasks, pairs, -len(group[0].comparison.setting)), races))
+    return max(candidates, key=lambda each: each[0], default=((), Races()))[1]
 
 
 def trained_to_the_end(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
@@ -240,12 +184,12 @@ class Result(Protocol):
     """What a line of numbers is made of: its text is `str()` of it."""
 
     @property
-    def summary(self) -> "TaskSummary": ...
+    def setting(self) -> str: ...
 
 
 def lines(results: Sequence[Result]) -> list[NumberLine]:
     """The numbers of a finding, each with the setting of its runs."""
-    return [NumberLine(str(result), setting_of(result.summary.comparison)) for result in results]
+    return [NumberLine(str(result), result.setting) for result in results]
 
 
 def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:
@@ -287,7 +231,7 @@ def line(task: "LookedTask", what: str, by_seed: Mapping[int, float], form: str 
     return f"{shortened(task.task, 40)}: {what} {with_span(middle, low, high, count_of(len(values), 'seed'))}{few}"
 
 
-def races_of(tasks: Sequence["LookedTask"], label: str, base: str = "full") -> dict[str, RaceResult]:
+def races_of(tasks: Sequence["LookedTask"], label: str, base: str = "full") -> dict[str, Finding]:
     """By task, in the very comparison that was looked into."""
     found = {task.task: race(task.summary, label, base) for task in tasks}
     return {name: each for name, each in found.items() if each is not None}

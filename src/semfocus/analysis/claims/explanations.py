@@ -1,6 +1,6 @@
 """Claims about why: decided by what was measured inside and around models, not by learning curves alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,8 @@ from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
     HOW_MEASURED,
-    PooledRaces,
-    RaceResult,
+    Races,
+    counts,
     line,
     majority,
     pooled,
@@ -19,11 +19,11 @@ from semfocus.analysis.claims.evidence import (
     seeds_enough,
     told_of_looked,
 )
-from semfocus.analysis.statistics.significance import ALPHA
+from semfocus.analysis.findings import Finding
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 SOURCE = "Ram et al. 2025, explanation"
@@ -47,9 +47,9 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
         for task in tasks
         if ratios[task.task] and task.task in races
     ]
-    counted = [task for task in tasks if seeds_enough(ratios[task.task]) and _raced(races, task)]
+    counted = [task for task in tasks if seeds_enough(ratios[task.task]) and counts(races.get(task.task))]
     larger = [task for task in counted if median(ratios[task.task].values()) >= 1]
-    gains = [task for task in counted if races[task.task].gain]
+    gains = [task for task in counted if races[task.task].verdict == "faster"]
     found = ratio_test(counted, HEAVY_HITTERS, "input-dependent", "end", False).correlation
     if found.value is not None:
         numbers.append(
@@ -59,7 +59,7 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
     numbers += [
         f"{label}: larger dispersion than full, untrained and trained; {each.text}"
         for label, own in sharper.items()
-        for each in own.numbers()[len(own.races) :]
+        for each in own.numbers_together()
     ]
     supported = (
         len(counted) >= FEWEST_TASKS
@@ -78,17 +78,11 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
     )
 
 
-def _raced(races: Mapping[str, RaceResult], task: "LookedTask") -> bool:
-    """Pairs enough, and somebody arrived."""
-    found = races.get(task.task)
-    return found is not None and found.enough and found.learned
-
-
-def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, PooledRaces]:
+def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, Races]:
     """Arms of sharper full attention against top-k, over the tasks on which they disperse more than full at the start and in the end."""
     from semfocus.analysis.why.ratio import dispersion_ratios
 
-    found: dict[str, list[RaceResult]] = {}
+    found: dict[str, list[Finding]] = {}
     labels = dict.fromkeys(
         run.label for task in tasks for run in task.runs if run.group == "sharper full attention"
     )
@@ -97,10 +91,9 @@ def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, PooledRaces]:
         for task in tasks:
             ratios = [dispersion_ratios(task, label, when, False) for when in ("start", "end")]
             disperses = all(seeds_enough(each) and median(each.values()) > 1 for each in ratios)
-            if disperses and _raced(races, task):
+            if disperses and counts(races.get(task.task)):
                 found.setdefault(label, []).append(races[task.task])
-    corrected = ALPHA / max(1, len(found))
-    return {label: pooled(own, corrected) for label, own in found.items()}
+    return {label: pooled(own, len(found)) for label, own in found.items()}
 
 
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -117,7 +110,7 @@ def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
                 numbers.append(
                     line(task, f"{label} leaves, of the dispersion it would leave of noise,", shares)
                 )
-            if seeds_enough(shares):
+            if seeds_enough(shares) and not task.num_open("full"):
                 shrinks.setdefault(label, []).append(all(each < OF_NOISE for each in shares.values()))
     counted = {label: own for label, own in shrinks.items() if len(own) >= FEWEST_TASKS}
     some = [label for label, own in counted.items() if majority([each for each in own if each], own)]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,11 @@ from semfocus.analysis.claims.evidence import (
 from semfocus.analysis.overview import learned
 from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import MARGIN
+from semfocus.analysis.wording import setting_of
 from semfocus.words import count_of, shortened
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
 
 #: how far from guessing an accuracy may be and still be called guessing
 NEAR_CHANCE = 0.05
@@ -34,19 +35,26 @@ NEAR_CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over seeds with its 95 % interval, and what it is the mean of; a single seed has no interval."""
+    """A mean over seeds with its interval, and what it is the mean of; a single seed has no interval."""
 
-    summary: "TaskSummary"
+    setting: str
     what: str
     value: float
     low: float
     high: float
     num: int
     note: str = ""
+    #: runs that have not ended
+    num_open: int = 0
+
+    @property
+    def counts(self) -> bool:
+        return self.num >= FEWEST_PAIRS and not self.num_open
 
     def __str__(self) -> str:
+        going_on = f" ({self.num_open} not ended)" if self.num_open else ""
         limits = f" [{_points(self.low)}, {_points(self.high)}]" if self.num > 1 else ""
-        return f"{self.what}: {_points(self.value)}{limits} points, {count_of(self.num, 'seed')}{self.note}{too_few(self.num)}"
+        return f"{self.what}: {_points(self.value)}{limits} points, {count_of(self.num, 'seed')}{self.note}{going_on}{too_few(self.num)}"
 
 
 def _points(share: float) -> str:
@@ -54,9 +62,9 @@ def _points(share: float) -> str:
 
 
 def mean_of(
-    summary: "TaskSummary", what: str, values: Sequence[float], step: float, note: str = ""
+    summary: "TaskSummary", what: str, values: Sequence[float], step: float, *labels: str
 ) -> Mean | None:
-    """A mean with a t interval, each value known to within `step` either way; None without any.
+    """A mean over the seeds of these arms with a t interval, each value known to within `step` either way; None without any.
 
     An accuracy is a whole number of samples: seeds that agree to the last of them do not make a mean certain.
     """
@@ -65,8 +73,11 @@ def mean_of(
     if not values:
         return None
     middle, num = fmean(values), len(values)
-    error = t_factor(num - 1) * stdev(values) / math.sqrt(num) + step if num > 1 else math.inf
-    return Mean(summary, what, middle, middle - error, middle + error, num, note)
+    error = t_factor(num - 1, summary.alpha) * stdev(values) / math.sqrt(num) + step if num > 1 else math.inf
+    num_open = summary.num_missing + sum(arm.num_open for arm in summary.arms if arm.label in labels)
+    note = left_out(diverged(summary, *labels))
+    setting = setting_of(summary.comparison)
+    return Mean(setting, what, middle, middle - error, middle + error, num, note, num_open)
 
 
 def _one_sample(summary: "TaskSummary") -> float:
@@ -88,7 +99,7 @@ def held_out_difference(summary: "TaskSummary", label: str, base: str = "full") 
         what,
         [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())],
         _one_sample(summary),  # half a sample on each side of the difference
-        left_out(diverged(summary, label, base)),
+        *(label, base),
     )
 
 
@@ -111,7 +122,7 @@ def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
 
 def _as_well(summaries: Sequence["TaskSummary"]) -> Ruling:
     found = differences(summaries, HEAVY_HITTERS)
-    counted = [each for each in found if each.num >= FEWEST_PAIRS]
+    counted = [each for each in found if each.counts]
     enough = len(counted) >= FEWEST_TASKS
     as_well = [each for each in counted if each.low > -MARGIN]
     worse = [each for each in counted if each.high < -MARGIN]
@@ -132,7 +143,7 @@ def _parity(summaries: Sequence["TaskSummary"]) -> Ruling:
             mean = _end_of(summary, arm, learned) if arm is not None else None
             if mean is not None:
                 found.append(mean)
-                counted += [mean] if learned and mean.num >= FEWEST_PAIRS else []
+                counted += [mean] if learned and mean.counts else []
     near = [each for each in counted if each.low > 0.5 - NEAR_CHANCE and each.high < 0.5 + NEAR_CHANCE]
     return decide(
         len(counted) >= 2 and len(near) == len(counted),
@@ -142,11 +153,12 @@ def _parity(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _end_of(summary: "TaskSummary", arm: "ArmSummary", counts: bool) -> Mean | None:
-    note = left_out(diverged(summary, arm.label))
-    if not counts:
-        note += f" (not counted: {arm.reached} of {count_of(arm.total, 'run')} reached the training target)"
     what = f"parity: last held-out accuracy of {arm.label}"
-    return mean_of(summary, what, arm.last_held_out, _one_sample(summary) / 2, note)
+    mean = mean_of(summary, what, arm.last_held_out, _one_sample(summary) / 2, arm.label)
+    if mean is None or counts:
+        return mean
+    reached = f"{arm.reached} of {count_of(arm.total, 'run')} reached the training target"
+    return replace(mean, note=f"{mean.note} (not counted: {reached})")
 
 
 CLAIMS = (

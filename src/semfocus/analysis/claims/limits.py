@@ -11,8 +11,7 @@ from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
     NO_GAIN,
     ONLY_THE_END,
-    PooledRaces,
-    RaceResult,
+    Races,
     diverged,
     left_out,
     lines,
@@ -23,14 +22,16 @@ from semfocus.analysis.claims.evidence import (
     trained_to_the_end,
 )
 from semfocus.analysis.claims.generalisation import differences
+from semfocus.analysis.findings import Finding
 from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import MARGIN
+from semfocus.analysis.wording import setting_of
 from semfocus.runs.arms import top_k_of
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "Ram et al. 2025, trade-offs and failure signatures"
 
@@ -44,7 +45,7 @@ def _even_pairs(summaries: Sequence["TaskSummary"]) -> Ruling:
         full = _perfect(summary, "full")
         own = [_perfect(summary, label) for label in agnostic_labels([summary])]
         found += [full, *own] if full.num and own else []
-        if full.enough and full.perfect == full.num:
+        if full.enough and not full.going_on and full.perfect == full.num:
             counted += [each for each in own if each.enough and not each.going_on]
     fails = any(2 * each.perfect <= each.num for each in counted)
     return decide(fails, bool(counted) and all(each.perfect == each.num for each in counted), lines(found))
@@ -54,7 +55,7 @@ def _even_pairs(summaries: Sequence["TaskSummary"]) -> Ruling:
 class _Perfect:
     """On how many seeds the runs of an arm that are done reached 100 %."""
 
-    summary: "TaskSummary"
+    setting: str
     label: str
     perfect: int
     num: int
@@ -77,7 +78,14 @@ def _perfect(summary: "TaskSummary", label: str) -> _Perfect:
     done = [curve for record in ended if (curve := record["curve"].get("train_accuracy"))]
     perfect = sum(max(accuracies, default=0.0) >= 1 for accuracies in done)
     going_on = sum(record.get("state") not in ("done", "diverged") for record in records)
-    return _Perfect(summary, label, perfect, len(done), going_on, left_out(diverged(summary, label)))
+    return _Perfect(
+        setting_of(summary.comparison),
+        label,
+        perfect,
+        len(done),
+        going_on,
+        left_out(diverged(summary, label)),
+    )
 
 
 def _global_tokens(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -100,15 +108,15 @@ def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Ruling:
     groups = [[_race_of_nearly_all(each) for each in group] for group in by_setting(summaries)]
     found = max(
         (pooled([each for each in group if each is not None]) for group in groups),
-        key=lambda each: (each.num_tasks, len(each.races)),
-        default=PooledRaces([], None),
+        key=lambda each: (each.num_tasks, len(each.tasks)),
+        default=Races(),
     )
     enough = found.num_tasks >= FEWEST_TASKS
     unlike = (found.gain or found.loss) and not found.alike
     return decide(enough and found.alike, enough and unlike, found.numbers())
 
 
-def _race_of_nearly_all(summary: "TaskSummary") -> RaceResult | None:
+def _race_of_nearly_all(summary: "TaskSummary") -> Finding | None:
     """The largest k below the length of this comparison, if it is nearly all of it."""
     sizes = {}
     for arm in summary.arms:
@@ -121,7 +129,7 @@ def _race_of_nearly_all(summary: "TaskSummary") -> RaceResult | None:
 
 def _one_key(summaries: Sequence["TaskSummary"]) -> Ruling:
     found = differences(summaries, "top_k(1)")
-    counted = [each for each in found if each.num >= FEWEST_PAIRS]
+    counted = [each for each in found if each.counts]
     worse = any(each.high < -MARGIN for each in counted)
     fine = len(counted) >= FEWEST_TASKS and all(each.low > -MARGIN for each in counted)
     return decide(worse, fine, lines(found))
@@ -164,7 +172,7 @@ CLAIMS = (
         SOURCE,
         "k_sweep",
         f"For the largest k of at least 90 % of the length, over at least {FEWEST_TASKS} tasks, the pooled 90 % interval lies within a factor {NO_GAIN:g} of 1. {HOW_COUNTED}",
-        "Over as many tasks the pooled 95 % interval leaves out 1, and the 90 % interval does not lie within that factor.",
+        "Over as many tasks the verdict is faster or slower, and the 90 % interval does not lie within that factor.",
         _nearly_all_keys,
         small_study("full x1; top_k(15)"),
     ),

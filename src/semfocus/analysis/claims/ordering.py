@@ -10,6 +10,7 @@ from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
     HOW_MEASURED,
+    counts,
     majority,
     pooled,
     races_of,
@@ -18,7 +19,7 @@ from semfocus.analysis.claims.evidence import (
 )
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.analysis.why.measured_runs import LookedTask
 
 SOURCE = "semfocus: sparsity or sharpness?"
@@ -46,12 +47,12 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
         numbers.append(
             f"{raced}; dispersion times {untrained:.1f} untrained, times {trained:.1f} trained{few}"
         )
-        if raced.enough and raced.learned and all(map(seeds_enough, sides)):
+        if counts(raced) and all(map(seeds_enough, sides)):
             counted.append(raced)
             larger.append(untrained > 1 and trained > 1)
     found = pooled(counted)
     many = found.num_tasks >= FEWEST_TASKS_HERE
-    numbers += [each.text for each in found.numbers()[len(counted) :]]
+    numbers += [each.text for each in found.numbers_together()]
     return decide(
         many and all(larger) and found.gain,
         many and (found.no_gain or majority([each for each in larger if not each], larger)),
@@ -86,8 +87,12 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _counts(task: "LookedTask") -> bool:
-    """Arms and seeds enough; a task that a study has only begun must not undo what the others decide."""
-    return len(task.labels) >= FEWEST_ARMS and len({run.seed for run in task.runs}) >= FEWEST_SEEDS_HERE
+    """Arms and seeds enough, and no run goes on; a task that a study has only begun must not undo what the others decide."""
+    return (
+        not task.num_open()
+        and len(task.labels) >= FEWEST_ARMS
+        and len({run.seed for run in task.runs}) >= FEWEST_SEEDS_HERE
+    )
 
 
 def _text(found: "object") -> str:

@@ -9,28 +9,28 @@ from semfocus.analysis.claims.convergence import HEAVY_HITTERS
 from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
     NO_GAIN,
-    RaceResult,
     arm_named,
+    counts,
     pooled,
     race,
     trained,
 )
+from semfocus.analysis.findings import Finding
 from semfocus.analysis.overview import sweeps
-from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.verdict import FEWEST_PAIRS
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 FEWEST_VALUES = 3
 
 
-def _every_value(by_value: Mapping[str, Sequence[RaceResult]]) -> Ruling:
+def _every_value(by_value: Mapping[str, Sequence[Finding]]) -> Ruling:
     """A gain at every value, at enough of them; one value that clearly has none is enough against, so it is tested more strictly."""
     values = {value: pooled(races) for value, races in by_value.items()}
-    counted = {value: found for value, found in values.items() if found.speedup is not None}
+    counted = {value: found for value, found in values.items() if found.together is not None}
     enough = len(counted) >= FEWEST_VALUES
-    strict = [pooled(by_value[value], ALPHA / len(counted)) for value in counted]
+    strict = [pooled(by_value[value], len(counted)) for value in counted]
     numbers = [line for found in values.values() for line in found.numbers()]
     return decide(
         enough and all(found.gain for found in counted.values()),
@@ -41,7 +41,7 @@ def _every_value(by_value: Mapping[str, Sequence[RaceResult]]) -> Ruling:
 
 def _over(key: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
     def rule(summaries: Sequence["TaskSummary"]) -> Ruling:
-        families: dict[str, dict[str, list[RaceResult]]] = {}
+        families: dict[str, dict[str, list[Finding]]] = {}
         for sweep in sweeps(summaries):
             if sweep.key == key:
                 for value, summary in sweep.steps:
@@ -55,13 +55,13 @@ def _over(key: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
     return rule
 
 
-def _size(by_value: Mapping[str, Sequence[RaceResult]]) -> tuple[int, int]:
-    counted = [each for races in by_value.values() for each in races if each.enough]
-    return sum(any(each.enough for each in races) for races in by_value.values()), len(counted)
+def _size(by_value: Mapping[str, Sequence[Finding]]) -> tuple[int, int]:
+    counted = [each for races in by_value.values() for each in races if counts(each)]
+    return sum(any(map(counts, races)) for races in by_value.values()), len(counted)
 
 
 def _with_adam(summaries: Sequence["TaskSummary"]) -> Ruling:
-    families: dict[str, dict[str, list[RaceResult]]] = {}
+    families: dict[str, dict[str, list[Finding]]] = {}
     for summary in summaries:
         setting, found = summary.comparison.setting, _learnable_race(summary)
         if setting.get("training.optimiser") == "adam" and found is not None:
@@ -76,7 +76,7 @@ def _rate(summary: "TaskSummary") -> object:
     return first["spec"].get("training", {}).get("learning_rate")
 
 
-def _learnable_race(summary: "TaskSummary") -> RaceResult | None:
+def _learnable_race(summary: "TaskSummary") -> Finding | None:
     """The race, where at least one of the two learned its training data at all."""
     learned = trained(arm_named(summary, "full")) or trained(arm_named(summary, HEAVY_HITTERS))
     return race(summary, HEAVY_HITTERS) if learned else None

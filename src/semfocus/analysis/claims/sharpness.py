@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES, faster_over_tasks
-from semfocus.analysis.claims.evidence import HOW_COUNTED, PooledRaces, pooled_race
+from semfocus.analysis.claims.evidence import HOW_COUNTED, Races, pooled_race
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
@@ -20,7 +20,7 @@ START, RATE = f"full q/k start {TIMES}", f"full q/k rate {TIMES}"
 LARGER_START, LARGER_RATE = math.sqrt(10), 10.0
 
 
-def _on_all(found: PooledRaces) -> Ruling:
+def _on_all(found: Races) -> Ruling:
     return faster_over_tasks(found, FEWEST_TASKS_HERE)
 
 

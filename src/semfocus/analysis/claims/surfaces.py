@@ -12,7 +12,7 @@ from semfocus.measurements.landscape.surface import QUANTILE, RADIUS, steepness
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 _ARMS = ("full", HEAVY_HITTERS)
 
@@ -30,6 +30,8 @@ def _steepness(summaries: Sequence["TaskSummary"]) -> Ruling:
         reason = ""
         if topk_gap > full_gap:
             reason = " (not counted: larger gap)"
+        elif any(arms[label].num_open for label in _ARMS) or summary.num_missing:
+            reason = ": not all runs have ended"
         elif not all(map(seeds_enough, around)):
             reason = ": too few seeds"
         else:

@@ -43,6 +43,24 @@ class PooledSpeedup:
     method: Literal["sign flip", "none"] = "sign flip"
 
     @property
+    def is_ahead(self) -> bool:
+        return self.p <= self.alpha and self.ratio > 1
+
+    @property
+    def is_behind(self) -> bool:
+        return self.p <= self.alpha and self.ratio < 1
+
+    @property
+    def excludes_gain(self) -> bool:
+        """Whether a gain of a quarter is excluded."""
+        return self.inner_high is not None and self.inner_high < EQUIVALENT
+
+    @property
+    def num_open(self) -> int:
+        """Runs that have not ended."""
+        return sum(speedup.num_open for speedup in self.tasks.values())
+
+    @property
     def num_pairs(self) -> int:
         return sum(speedup.num_pairs for speedup in self.tasks.values())
 
@@ -52,8 +70,10 @@ class PooledSpeedup:
         return sum(log > 0 for speedup in self.tasks.values() for log in speedup.logs)
 
 
-def pooled_speedup(tasks: Mapping[str, Speedup], alpha: float = ALPHA) -> PooledSpeedup:
+def pooled_speedup(tasks: Mapping[str, Speedup], among: int = 1) -> PooledSpeedup:
     """Over tasks that have pairs; the caller leaves out those on which neither arm ever arrived.
+
+    The error is the strictest of the tasks'; `among` so many contrasts it is divided by their number.
 
     >>> one = Speedup(2.0, None, None, [Pair(0, 2.0, 2.0, 2.0, 2.0)])
     >>> other = Speedup(8.0, None, None, [Pair(seed, 8.0, 8.0, 8.0, 8.0) for seed in (0, 1, 2)])
@@ -62,6 +82,7 @@ def pooled_speedup(tasks: Mapping[str, Speedup], alpha: float = ALPHA) -> Pooled
     """
     if not tasks or not all(speedup.pairs for speedup in tasks.values()):
         raise ValueError("expected tasks that have pairs of runs")
+    alpha = min(speedup.alpha for speedup in tasks.values()) / among
     values = [log for speedup in tasks.values() for log in speedup.logs]
     weights = [1 / speedup.num_pairs for speedup in tasks.values() for _ in speedup.pairs]
     p, levels = sign_flip_p(values, weights), (alpha, 2 * alpha)

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from semfocus.analysis.statistics.significance import ALPHA
 
 
 @dataclass(frozen=True)
@@ -17,12 +20,19 @@ LOOKS: tuple[Interim, ...] = (Interim(6, 1 / 32), Interim(10, 3 / 160))
 
 
 def spent_at(looks: Sequence[Interim], num_seeds: int) -> float:
-    """The error that belongs to a study with so many seeds: that of the last look it has reached.
+    """The error that belongs to so many seeds: that of the first look that asks for as many, or of the last.
 
-    An interval made with it holds whatever look the study stopped at, since the errors of all looks add up to 0.05.
+    An interval made with it holds whatever look the study stopped at, since the errors of all looks add up to 0.05. Between
+    two looks the first has been spent.
 
-    >>> spent_at(LOOKS, 6), spent_at(LOOKS, 10)
-    (0.03125, 0.01875)
+    >>> [spent_at(LOOKS, num) for num in (6, 8, 10, 12)]
+    [0.03125, 0.01875, 0.01875, 0.01875]
     """
-    reached = [look for look in looks if look.seeds <= num_seeds]
-    return (reached or list(looks))[-1 if reached else 0].alpha
+    return next((look.alpha for look in looks if num_seeds <= look.seeds), looks[-1].alpha)
+
+
+class IntervalLevel(NamedTuple):
+    """The error of the intervals of a comparison, and how many runs it waits for that have not begun."""
+
+    alpha: float = ALPHA
+    num_missing: int = 0

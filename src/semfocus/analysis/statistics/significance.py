@@ -14,6 +14,8 @@ ALPHA = 0.05
 MOST_VALUES = 20
 #: beyond, so many are drawn: half of them, and with each the one with all signs turned
 DRAWS = 100_000
+#: so many of them at once as numbers
+_ROWS = 2_000
 
 
 def sign_flip_p(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
@@ -38,7 +40,7 @@ def sign_flip_p(values: Sequence[float], weights: Sequence[float] | None = None)
     tolerance = 1e-9 * math.fsum(abs(of)) / 2
     if len(values) <= MOST_VALUES:
         return float(min(1.0, 2 * (subset_sums(of) <= tolerance).mean()))
-    sums = _drawn_subsets(len(values)) @ of
+    sums = _drawn_sums(of)
     as_far = int((sums <= tolerance).sum() + (sums >= total - tolerance).sum())
     return min(1.0, 2 * (as_far + 1) / (DRAWS + 1))
 
@@ -95,7 +97,7 @@ def _subset_means(values: Sequence[float], weights: Sequence[float] | None) -> "
     of, by = _arranged(values, weights)
     if len(values) <= MOST_VALUES:
         return subset_sums(of)[1:] / subset_sums(by)[1:]
-    both = _drawn_subsets(len(values)) @ numpy.stack([of, by], axis=1)
+    both = _drawn_sums(numpy.stack([of, by], axis=1))
     both = numpy.concatenate([both, numpy.array([of.sum(), by.sum()]) - both])
     sums, sizes = both[both[:, 1] > 0.5 * by.min()].T
     return sums / sizes
@@ -119,12 +121,23 @@ def subset_sums(values: "Sequence[float] | ndarray[Any, Any]") -> "ndarray[Any, 
 
 
 @lru_cache(maxsize=4)
-def _drawn_subsets(num: int) -> "ndarray[Any, Any]":
-    """Half of the drawn patterns, a row each: 1 where the sign is turned; the same for every call."""
+def _drawn_subsets(num: int) -> "tuple[ndarray[Any, Any], ...]":
+    """Half of the drawn patterns, a row each, the same for every call; 8 to a byte, in parts, since there may be many."""
     import numpy
 
-    drawn = numpy.random.default_rng(num).integers(0, 2, size=(DRAWS // 2, num), dtype=numpy.int8)
-    return drawn.astype(numpy.float64)
+    draw = numpy.random.default_rng(num)
+    return tuple(
+        numpy.packbits(draw.integers(0, 2, size=(_ROWS, num), dtype=numpy.int8), axis=1)
+        for _ in range(DRAWS // 2 // _ROWS)
+    )
+
+
+def _drawn_sums(of: "ndarray[Any, Any]") -> "ndarray[Any, Any]":
+    """Of the values (num, ...) in each drawn subset, one subset a row."""
+    import numpy
+
+    parts = (numpy.unpackbits(bits, axis=1, count=len(of)) for bits in _drawn_subsets(len(of)))
+    return numpy.concatenate([part.astype(numpy.float64) @ of for part in parts])
 
 
 def _arranged(

@@ -79,8 +79,10 @@ class Speedup:
     method: Literal["sign flip", "t", "none"] = "none"
     p: float | None = None
     alpha: float = ALPHA
-    #: whether both one-sided tests against a factor of 1.25 reject, each at `alpha`
+    #: whether both one-sided tests against a factor of 1.25 reject, each at `alpha`, and the estimate lies within it
     is_equivalent: bool = False
+    #: runs of either arm that have not ended
+    num_open: int = 0
 
     @property
     def num_pairs(self) -> int:
@@ -92,14 +94,30 @@ class Speedup:
         return "at least" if self.at_least else "at most" if self.at_most else ""
 
     @property
+    def is_informative(self) -> bool:
+        """Whether a run of some pair got there: elsewhere there is nothing to be faster at."""
+        return any(pair.ratio_low > 0 or pair.ratio_high < math.inf for pair in self.pairs)
+
+    @property
+    def is_above_one(self) -> bool | None:
+        """Whether the estimate says faster, or slower; None where it may be either: unknown, or at least 0.5."""
+        if self.ratio is None or self.ratio == 1:
+            return None
+        if self.ratio > 1:
+            return None if self.at_most else True
+        return None if self.at_least else False
+
+    @property
     def is_ahead(self) -> bool:
-        """Whether the whole interval lies above 1; by the sign-flip test it may begin there."""
-        return self.low is not None and (self.low > 1 or (self.low == 1 and self._is_rejected))
+        """Whether the whole interval and the estimate lie above 1; by the sign-flip test the interval may begin there."""
+        beyond = self.low is not None and (self.low > 1 or (self.low == 1 and self._is_rejected))
+        return beyond and self.is_above_one is True
 
     @property
     def is_behind(self) -> bool:
-        """Whether the whole interval lies below 1; by the sign-flip test it may end there."""
-        return self.high is not None and (self.high < 1 or (self.high == 1 and self._is_rejected))
+        """Whether the whole interval and the estimate lie below 1; by the sign-flip test the interval may end there."""
+        beyond = self.high is not None and (self.high < 1 or (self.high == 1 and self._is_rejected))
+        return beyond and self.is_above_one is False
 
     @property
     def _is_rejected(self) -> bool:
@@ -111,8 +129,10 @@ class Speedup:
         return [pair.nearest_log for pair in self.pairs]
 
 
-def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: float = ALPHA) -> Speedup:
-    """Ratios base / arm of the seeds that both have, their median, and an interval for it.
+def paired_speedup(
+    base: Mapping[int, Time], arm: Mapping[int, Time], alpha: float = ALPHA, num_open: int = 0
+) -> Speedup:
+    """Ratios base / arm of the seeds that both have, their median, and an interval for it; `num_open` runs have not ended.
 
     >>> speedup = paired_speedup({1: Time(40, True), 2: Time(50, False)}, {1: Time(8, True), 2: Time(7, True)})
     >>> [(pair.ratio_low, pair.ratio_high) for pair in speedup.pairs]
@@ -120,7 +140,7 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: flo
     """
     pairs = [_pair(seed, base[seed], arm[seed]) for seed in sorted(base.keys() & arm.keys())]
     if not pairs:
-        return Speedup(None, None, None, alpha=alpha)
+        return Speedup(None, None, None, alpha=alpha, num_open=num_open)
     low = median(log_of(pair.ratio_low) for pair in pairs)
     high = median(log_of(pair.ratio_high) for pair in pairs)
     known = low if math.isfinite(low) else high
@@ -130,6 +150,8 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: flo
     if method == "sign flip":
         limits = agreeing(limits, p <= alpha, math.fsum(nearest), known)
     inner, _ = _interval(pairs, 2 * alpha)
+    # two tests look at the mean of the logarithms: where the median lies outside, "within a factor of 1.25" would contradict it
+    farthest = max(-inner[0], inner[1], -low, high)
     return Speedup(
         ratio=ratio_of(known),
         low=ratio_of(limits[0]),
@@ -140,7 +162,8 @@ def paired_speedup(base: Mapping[int, Time], arm: Mapping[int, Time], alpha: flo
         method=method,
         p=p,
         alpha=alpha,
-        is_equivalent=method == "sign flip" and max(-inner[0], inner[1]) < math.log(EQUIVALENT),
+        is_equivalent=method == "sign flip" and farthest < math.log(EQUIVALENT),
+        num_open=num_open,
     )
 
 

@@ -1,7 +1,7 @@
 """The three conditions under which, by the paper, its mechanisms break: met, not met or undecided, task by task."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from semfocus.analysis.why.dispersion_table import kept_of
@@ -81,6 +81,10 @@ def _each(
     for task in tasks:
         k = kept_of(task)
         verdict = None if k is None else judge(task, f"top_k({k})")
+        if verdict is not None and task.num_open("full", f"top_k({k})"):
+            verdict = replace(
+                verdict, verdict="undecided", numbers=f"{verdict.numbers}; not all runs have ended"
+            )
         found += [verdict] if verdict is not None else []
     return found
 

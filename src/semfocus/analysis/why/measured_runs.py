@@ -5,17 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from semfocus.analysis.statistics import Time
-from semfocus.analysis.summaries import ArmSummary, TaskSummary
+from semfocus.analysis.summaries import TaskSummary, by_setting
 from semfocus.analysis.wording import setting_of
 from semfocus.measurements.inside import rows_inside, rows_noted_along
 from semfocus.words import count_of, shortened
-
-if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
-
 
 Row = Mapping[str, Any]
 #: epoch 0, the untrained model; the last epoch
@@ -125,8 +121,10 @@ class LookedTask:
         """The runs of an arm by their seeds."""
         return {run.seed: run for run in self.runs if run.label == label}
 
-    def arm(self, label: str) -> ArmSummary | None:
-        return next((arm for arm in self.summary.arms if arm.label == label), None)
+    def num_open(self, *labels: str) -> int:
+        """How many runs of these arms have not ended, of all arms if none is named."""
+        arms = [arm for arm in self.summary.arms if not labels or arm.label in labels]
+        return self.summary.num_missing + sum(arm.num_open for arm in arms)
 
     @property
     def labels(self) -> list[str]:
@@ -134,13 +132,15 @@ class LookedTask:
 
 
 def looked(summaries: Iterable[TaskSummary]) -> list[LookedTask]:
-    """For every task the comparison with the most runs that were looked into; tasks without any are left out."""
-    best: dict[str, LookedTask] = {}
-    for summary in summaries:
-        found = LookedTask(summary, list(_runs(summary)))
-        if found.runs and (found.task not in best or len(found.runs) > len(best[found.task].runs)):
-            best[found.task] = found
-    return list(best.values())
+    """The comparisons with runs that were looked into, at the one setting that has the most such tasks, then runs.
+
+    Settings are never pooled: what differs between tasks must not be what differs between settings.
+    """
+    groups = [
+        [task for summary in group if (task := LookedTask(summary, list(_runs(summary)))).runs]
+        for group in by_setting(list(summaries))
+    ]
+    return max(groups, key=lambda tasks: (len(tasks), sum(len(task.runs) for task in tasks)), default=[])
 
 
 def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
@@ -199,7 +199,7 @@ def middle(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def not_tested(summaries: Sequence["TaskSummary"]) -> list[str]:
+def not_tested(summaries: Sequence[TaskSummary]) -> list[str]:
     """`parity at other than the paper's: num_blocks 2 (4 runs)`, one for each."""
 
     tested = [task.summary for task in looked(summaries)]
@@ -212,9 +212,9 @@ def not_tested(summaries: Sequence["TaskSummary"]) -> list[str]:
     return found
 
 
-def not_tested_text(summaries: Sequence["TaskSummary"]) -> str:
+def not_tested_text(summaries: Sequence[TaskSummary]) -> str:
     """A sentence, or nothing."""
     found = not_tested(summaries)
     if not found:
         return ""
-    return f"Left out, since another comparison of the task has more runs that were looked into: {'; '.join(found)}."
+    return f"Left out, since more tasks or runs were looked into at another setting: {'; '.join(found)}."

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
 from semfocus.analysis.statistics.significance import ALPHA, sign_flip_interval, sign_flip_p
-from semfocus.analysis.statistics.speedup import paired_speedup
+from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.why.focus_layers import epochs_of, is_idle, layer_value, layers_of
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
@@ -104,9 +105,7 @@ def _kind(layer: LayerShift, shift: Shift) -> tuple[When, bool]:
     return layer.when, shift is layer.focus
 
 
-def mediations(
-    tasks: Sequence[LookedTask], contrasts: Sequence[tuple[str, str]] = (), alpha: float = ALPHA
-) -> list[Mediation]:
+def mediations(tasks: Sequence[LookedTask], contrasts: Sequence[tuple[str, str]] = ()) -> list[Mediation]:
     """For every contrast (without any, every arm against the baseline) whose arms were measured layer by layer on common seeds.
 
     Over tasks at one setting, that of the most such runs: settings are never pooled.
@@ -114,7 +113,7 @@ def mediations(
     own = _at_one_setting(tasks)
     labels = dict.fromkeys(run.label for task in own for run in task.runs if run.by_layer)
     wanted = contrasts or [(label, own[0].summary.baseline) for label in labels]
-    found = [_mediation(own, arm, base, alpha) for arm, base in wanted if arm != base]
+    found = [_mediation(own, Contrast(*pair)) for pair in wanted if pair[0] != pair[1]]
     return [each for each in found if any(layer.focus or layer.keys for layer in each.layers)]
 
 
@@ -127,8 +126,8 @@ def _at_one_setting(tasks: Sequence[LookedTask]) -> list[LookedTask]:
     return max(groups, key=lambda group: sum(len(task.runs) for task in group), default=[])
 
 
-def _mediation(tasks: Sequence[LookedTask], arm: str, base: str, alpha: float) -> Mediation:
-    there = {task.task: (task, pairs) for task in tasks if (pairs := _pairs(task, arm, base))}
+def _mediation(tasks: Sequence[LookedTask], contrast: Contrast) -> Mediation:
+    there = {task.task: (task, pairs) for task in tasks if (pairs := _pairs(task, *contrast))}
     layers = sorted(
         {
             layer
@@ -138,18 +137,11 @@ def _mediation(tasks: Sequence[LookedTask], arm: str, base: str, alpha: float) -
             for layer in layers_of(run, "effective_keys")
         }
     )
-    races = {}
-    for name, (task, _) in there.items():
-        sides = task.arm(base), task.arm(arm)
-        assert sides[0] is not None
-        assert sides[1] is not None
-        speedup = paired_speedup(sides[0].times, sides[1].times, alpha)
-        if any(time.reached for side in sides if side for time in side.times.values()):
-            races[name] = speedup
+    alpha = min((task.summary.alpha for task in tasks), default=ALPHA)
+    races = {name: race for name, (task, _) in there.items() if (race := _race(task, contrast)) is not None}
     return Mediation(
-        arm,
-        base,
-        pooled_speedup(races, alpha) if races else None,
+        *contrast,
+        pooled_speedup(races) if races else None,
         [
             found
             for layer in layers
@@ -157,6 +149,13 @@ def _mediation(tasks: Sequence[LookedTask], arm: str, base: str, alpha: float) -
             if (found := _layer(list(there.values()), layer, when, alpha)) is not None
         ],
     )
+
+
+def _race(task: LookedTask, contrast: Contrast) -> Speedup | None:
+    """None where neither arm ever arrived."""
+    arms = [arm for arm in task.summary.arms if arm.label in contrast]
+    has_arrived = any(time.reached for arm in arms for time in arm.times.values())
+    return task.summary.race(contrast) if has_arrived else None
 
 
 def _pairs(task: LookedTask, arm: str, base: str) -> Pairs:

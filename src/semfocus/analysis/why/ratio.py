@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation_of_medians
-from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
+from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.measured_runs import LookedTask, When, middle
 
@@ -125,10 +126,7 @@ def dispersion_ratios(
 
 def _point(task: LookedTask, label: str, when: When, same_scores: bool) -> RatioPoint | None:
     ratios = dispersion_ratios(task, label, when, same_scores)
-    base, arm = task.arm("full"), task.arm(label)
-    if not ratios or base is None or arm is None:
-        return None
-    speedup = paired_speedup(base.times, arm.times)
-    if not speedup.pairs:
+    speedup = task.summary.race(Contrast(label, "full"))
+    if not ratios or speedup is None:
         return None
     return RatioPoint(task.task, ratios, speedup, left_over(task, label, when) if same_scores else {})

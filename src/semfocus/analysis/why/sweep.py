@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semfocus.analysis.statistics.speedup import Speedup, paired_speedup
+from semfocus.analysis.comparisons import Contrast
+from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.masks import kept
 from semfocus.analysis.why.measured_runs import LookedTask, middle
@@ -47,12 +48,10 @@ def sweeps_over_k(tasks: Sequence[LookedTask]) -> list[Sweep]:
 def _step(task: LookedTask, k: int) -> Step:
     label = f"top_k({k})"
     runs = list(task.of(label).values())
-    base, arm = task.arm("full"), task.arm(label)
-    assert arm is not None
     separation = middle(carried(run, "separation", "end") for run in runs)
     return Step(
         k,
-        paired_speedup({} if base is None else base.times, arm.times),
+        task.summary.race(Contrast(label, "full")) or Speedup(None, None, None),
         middle(run.last_train_accuracy for run in runs),
         middle(run.last_held_out_accuracy for run in runs),
         middle(carried(run, "dispersion", "end") for run in runs),

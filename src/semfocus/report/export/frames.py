@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import finding_on
 from semfocus.analysis.wording import setting_of
 from semfocus.measurements.landscape.surface import landscape_rows
@@ -42,7 +43,7 @@ def summary_table(summaries: "Sequence[TaskSummary]") -> "polars.DataFrame":
 
 
 def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
-    finding = finding_on(summary, arm)
+    finding = finding_on(summary, Contrast(arm.label, summary.baseline))
     return {
         "task": summary.comparison.title,
         "setting": setting_of(summary.comparison),

@@ -55,7 +55,7 @@ def _together(summaries: Sequence["TaskSummary"], label: str, group: str) -> Ite
             summary.comparison.title: arm.speedup
             for summary in own
             for arm in summary.arms
-            if arm.label == label and arm.speedup and any(log != 0 for log in arm.speedup.logs)
+            if arm.label == label and arm.speedup and arm.speedup.is_informative
         }
         if len(speedups) > 1:
             found = pooled_speedup(speedups)

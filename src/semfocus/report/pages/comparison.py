@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from semfocus.analysis.tables import speedup_text
-from semfocus.analysis.verdict import enough, estimate_order, estimated_above_one, pairs_text, side
+from semfocus.analysis.verdict import enough, estimate_order, pairs_text, verdict_of
 from semfocus.analysis.wording import bounded, setting_of
 from semfocus.measurements.lengths import LengthTable, length_table
 from semfocus.measurements.twins import TwinTable, twin_table
@@ -20,8 +20,8 @@ from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.words import count_of, percent
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import ArmSummary, TaskSummary
     from semfocus.analysis.statistics import Speedup
+    from semfocus.analysis.summaries import ArmSummary, TaskSummary
     from semfocus.runs.plan import Plan
 
 
@@ -114,16 +114,16 @@ def _all_raced(summary: "TaskSummary") -> Raced:
 def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> Winner | None:
     """The arm to name in large letters, and as what: only the largest estimate is the fastest, and only few seeds' is one."""
     raced = _all_raced(summary)
-    ahead = [each for each in raced if side(each[1]) == "faster"]
+    ahead = [each for each in raced if verdict_of(each[1]) == "faster"]
     if ahead:
         arm, speedup = ahead[0]
         title = "fastest" if arm is raced[0][0] else "clearly faster"
-    elif raced and not any(enough(speedup) for _, speedup in raced) and estimated_above_one(raced[0][1]):
+    elif raced and not any(enough(speedup) for _, speedup in raced) and raced[0][1].is_above_one:
         arm, speedup = raced[0]
         title = f"{pairs_text(each for _, each in raced)}, no verdict; best estimate"
     else:
         return None
-    return Winner(title, arm.label, inks[arm.label], speedup_text(speedup), side(speedup) == "faster")
+    return Winner(title, arm.label, inks[arm.label], speedup_text(speedup), bool(ahead))
 
 
 def _raced(summary: "TaskSummary") -> str:
@@ -133,19 +133,21 @@ def _raced(summary: "TaskSummary") -> str:
         return "nothing to compare yet"
     if not any(arm.reached for arm in summary.arms):
         return "no run reached the target"
+    if summary.num_open:
+        return "no verdict: not all runs have ended"
     if any(enough(speedup) for _, speedup in raced):
         return "nobody clearly faster than full"
     return f"{pairs_text(each for _, each in raced)}, no verdict; by estimate nobody faster than full"
 
 
 def _ranks(summary: "TaskSummary", inks: Mapping[str, Ink]) -> list[tuple[str, list[tuple[str, Ink, str]]]]:
-    """The arms that are faster than the baseline, unclear and slower; those of few seeds by their estimates alone."""
-    kinds = ("faster", "unclear", "slower", "above 1x", "at 1x or not known", "below 1x")
+    """The arms by the verdict on them against the baseline; those of few seeds by their estimates alone."""
+    kinds = ("faster", "equivalent", "undecided", "slower", "above 1x", "at 1x or not known", "below 1x")
     named: dict[str, list[tuple[str, Ink, str]]] = {kind: [] for kind in kinds}
     for arm, speedup in _all_raced(summary) if any(arm.reached for arm in summary.arms) else []:
-        kind = str(side(speedup))
-        if kind == "too few seeds":
-            above = estimated_above_one(speedup)
+        kind: str = verdict_of(speedup)
+        if not enough(speedup):
+            above = speedup.is_above_one
             kind = "at 1x or not known" if above is None else "above 1x" if above else "below 1x"
         named[kind].append((arm.label, inks[arm.label], bounded(speedup)))
     return [(kind, own) for kind, own in named.items() if own]

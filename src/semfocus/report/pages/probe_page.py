@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from semfocus.analysis.summaries import perplexities
+from semfocus.analysis.times import perplexities
 from semfocus.analysis.wording import UNKNOWN
 from semfocus.durable import write_text
 from semfocus.probes.names import QUESTIONS, Quantity, question_of

@@ -21,7 +21,7 @@ from semfocus.analysis.overview import (
     sweeps,
 )
 from semfocus.analysis.tables import EXPLANATION
-from semfocus.analysis.wording import TITLE, UNKNOWN, runs_text
+from semfocus.analysis.wording import TITLE, UNKNOWN, level_text, runs_text
 from semfocus.durable import write_text
 from semfocus.report.figures import FIGURES, FORMATS, Picture
 from semfocus.report.pages.album import Album
@@ -38,8 +38,8 @@ from semfocus.runs.record import Record
 from semfocus.words import listed, p_value, percent, shortened, visible
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
     from semfocus.analysis.findings import Finding
+    from semfocus.analysis.summaries import TaskSummary
     from semfocus.runs.plan import Plan
 
 
@@ -55,7 +55,7 @@ def write_report(
 ) -> Path:
     """Write the page and return its path.
 
-    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.contrasts.analyse`) overrules them.
+    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.summaries.analyse`) overrules them.
     `summaries` and `findings`: those of the records, where they were analysed before.
     """
     text = report_page(
@@ -75,13 +75,12 @@ def report_page(
 ) -> str:
     """The page as text."""
     from semfocus.analysis.claims import SIZES, counted, judge_all
-    from semfocus.analysis.contrasts import analyse_planned
-    from semfocus.analysis.findings import planned_findings
+    from semfocus.analysis.planned import analyse_planned, planned_findings
 
     painter()  # starts meanwhile
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from) if summaries is None else summaries
-    findings = planned_findings(summaries, plans, known) if findings is None else findings
+    findings = planned_findings(summaries, plans) if findings is None else findings
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
@@ -138,6 +137,7 @@ def report_page(
         report_command=report_command(known, plans),
         environments=_environments(known),
         explanation=EXPLANATION,
+        level=level_text(arm.speedup for each in summaries for arm in each.arms if arm.speedup),
         certainty=_certainty(main),
         targets=listed(sorted(targets)) if targets else "",
         has_text=any(each.by_loss for each in summaries),

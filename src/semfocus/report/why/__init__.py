@@ -7,7 +7,7 @@ from semfocus.report.palette import Ink
 from semfocus.report.why.block import Why, WhyBlock
 
 if TYPE_CHECKING:
-    from semfocus.analysis.contrasts import TaskSummary
+    from semfocus.analysis.summaries import TaskSummary
 
 __all__ = ["Why", "WhyBlock", "why_sections"]
 

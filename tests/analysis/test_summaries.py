@@ -3,13 +3,14 @@
 import copy
 import random
 from dataclasses import asdict
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semfocus.analysis.contrasts import ArmSummary, TaskSummary, analyse
 from semfocus.analysis.statistics import Estimate
+from semfocus.analysis.summaries import ArmSummary, TaskSummary, analyse, by_setting
 from tests.analysis.records import arm, record
 
 FULL = [40, 47, 58]
@@ -184,3 +185,42 @@ def rounded(value):
     if isinstance(value, list):
         return sorted((rounded(each) for each in value), key=str)
     return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def test_groups_of_one_setting_hold_no_two_settings_and_no_task_twice() -> None:
+    """listops at the paper's setting is set like even_pairs at the paper's, and like even_pairs at the values of listops.
+
+    The two of even_pairs are not set alike, so the relation is no equivalence.
+    """
+    from semfocus.runs.arms import paper_setting
+
+    def at(task: str, values_of: str) -> list[dict]:
+        spec: dict = {"model": {}, "training": {}}
+        for key, value in paper_setting(values_of).items():
+            part, _, name = key.partition(".")
+            spec[part][name] = value
+        return [*arm("full", FULL, task=task, **spec), *arm("top_k(5)", TOP_K, task=task, **spec)]
+
+    records = [*at("even_pairs", "even_pairs"), *at("listops", "listops"), *at("even_pairs", "listops")]
+    summaries = analyse(records)
+    one, two, three = sorted(summaries, key=lambda each: (each.comparison.task, len(each.comparison.setting)))
+    assert three.is_poolable(one)
+    assert three.is_poolable(two)
+    assert not one.is_poolable(two)
+    for order in permutations(summaries):
+        groups = by_setting(order)
+        assert sorted(map(len, groups)) == [1, 2]
+        for group in groups:
+            assert len({each.comparison.task for each in group}) == len(group)
+
+
+def test_a_file_that_changed_is_not_pooled_with_itself() -> None:
+    records = [
+        each
+        for digest in ("a" * 64, "b" * 64)
+        for each in (
+            *arm("full", FULL, task="file:x.csv", data=digest),
+            *arm("top_k(5)", TOP_K, task="file:x.csv", data=digest),
+        )
+    ]
+    assert [len(group) for group in by_setting(analyse(records))] == [1, 1]

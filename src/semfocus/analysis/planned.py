@@ -1,0 +1,118 @@
+"""Runs as their studies meant them: what is compared with what, by which contrasts, and at which level."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from semfocus.analysis.comparisons import Comparison
+from semfocus.analysis.findings import Finding, findings_of
+from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel, spent_at
+from semfocus.analysis.summaries import TaskSummary, analyse
+from semfocus.runs.arms import arm_of, flat, tasks_of
+from semfocus.runs.plan import Plan
+from semfocus.runs.record import Record
+
+
+def levels(
+    plans: Sequence[Plan], records: Sequence[Mapping[str, Any]]
+) -> Callable[[Comparison], IntervalLevel]:
+    """The level of a comparison: that of the look to which its seeds belong, if a study with looks has runs in it.
+
+    Such a study is judged at its looks alone: until all runs of one have a record, the comparison waits for them.
+    """
+    known = {record.get("run") for record in records}
+    looking = [(plan, {*plan.runs}) for plan in plans if plan.looks]
+
+    def level(comparison: Comparison) -> IntervalLevel:
+        found = []
+        for plan, runs in looking:
+            looks = [look for look in LOOKS if look.seeds in plan.looks] or LOOKS
+            arms = comparison.arms.values()
+            num_seeds = max(sum(record.get("run") in runs for record in records) for records in arms)
+            if num_seeds:
+                found.append(IntervalLevel(spent_at(looks, num_seeds), len(runs - known)))
+        if not found:
+            return IntervalLevel()
+        return IntervalLevel(min(each.alpha for each in found), max(each.num_missing for each in found))
+
+    return level
+
+
+def _runs_in(comparison: Comparison) -> set[str]:
+    return {str(record.get("run")) for records in comparison.arms.values() for record in records}
+
+
+def analyse_planned(
+    records: Iterable[Mapping[str, Any]], plans: Sequence[Plan], apart_from: Collection[str] = ()
+) -> list[TaskSummary]:
+    """A summary for each comparison of the runs of all plans.
+
+    Runs of a plan with `own_settings` are compared among themselves; one that no other plan asked for stays out of the rest,
+    where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`) overrules all plans.
+    """
+    known = [Record.of(each) for each in records]
+    level = levels(plans, known)
+    if apart_from:
+        return analyse(known, apart_from=apart_from, level=level)
+    apart = [plan for plan in plans if plan.own_settings and _one_an_arm(_runs_of(plan, known), plan)]
+    elsewhere = {run for plan in plans if plan not in apart for run in plan.runs}
+    taken = {run for plan in apart for run in plan.runs} - elsewhere
+    tasks = tasks_of(known)
+    summaries = analyse([record for record in known if record["run"] not in taken], tasks=tasks, level=level)
+    for plan in _largest(apart):
+        summaries += analyse(_runs_of(plan, known), apart_from=plan.own_settings, tasks=tasks, level=level)
+    return summaries
+
+
+def planned_findings(summaries: Sequence[TaskSummary], plans: Sequence[Plan]) -> list[Finding]:
+    """What each study shows by the contrasts that it declares, in the comparisons that have runs of it.
+
+    Where nobody declared any, every arm is held against the baseline. A task that two studies look at is told once.
+    """
+    runs: dict[str, set[str]] = {}
+    contrasts: dict[str, list[list[str]]] = {}
+    for plan in plans:
+        name = plan.name.removesuffix("_search")
+        runs.setdefault(name, set()).update(plan.runs)
+        if plan.contrasts:
+            contrasts[name] = plan.contrasts  # the newest
+    within = {id(each): _runs_in(each.comparison) for each in summaries}
+    found: list[Finding] = []
+    for name, own in contrasts.items():
+        concerned = [each for each in summaries if runs[name] & within[id(each)]]
+        label = name if len(contrasts) > 1 else ""
+        found += [replace(each, study=label) for each in findings_of(concerned, own)]
+    declaring = set().union(*(runs[name] for name in contrasts))
+    found += findings_of([each for each in summaries if not declaring & within[id(each)]])
+    once: dict[tuple[object, ...], Finding] = {}
+    for each in sorted(found, key=lambda each: not each.is_declared):
+        once.setdefault(
+            (each.contrast, each.task, each.setting, each.study if each.task is None else ""), each
+        )
+    return [each for each in found if any(each is kept for kept in once.values())]
+
+
+def _largest(plans: Sequence[Plan]) -> list[Plan]:
+    """Without those whose runs another contains: the same study, first with fewer seeds."""
+    chosen: list[Plan] = []
+    for plan in sorted(plans, key=lambda each: -len(set(each.runs))):
+        if not any(set(plan.runs) <= set(other.runs) for other in chosen):
+            chosen.append(plan)
+    return chosen
+
+
+def _runs_of(plan: Plan, records: Sequence[Record]) -> list[Record]:
+    wanted = set(plan.runs)
+    return [record for record in records if record["run"] in wanted]
+
+
+def _one_an_arm(records: Sequence[Record], plan: Plan) -> bool:
+    """Whether the runs of each arm of a task agree in what may differ between arms; those of a search do not."""
+    seen: dict[tuple[str, str], list[object]] = {}
+    for record in records:
+        spec = flat(record.get("spec") or {})
+        if "task" in spec:
+            own: list[object] = [spec.get(key) for key in plan.own_settings]
+            if seen.setdefault((str(spec["task"]), arm_of(record["spec"]).label), own) != own:
+                return False
+    return True
