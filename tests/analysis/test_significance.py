@@ -4,12 +4,20 @@ import math
 import random
 from itertools import combinations
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from semfocus.analysis.statistics import holm, sign_flip_p, smallest_p
-from semfocus.analysis.statistics.significance import sign_flip_interval, sign_flip_intervals
+from semfocus.analysis.statistics.order import t_factor
+from semfocus.analysis.statistics.significance import (
+    DRAWS,
+    _drawn_sums,
+    sign_flip_interval,
+    sign_flip_intervals,
+)
 
 whole = st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=7)
 
@@ -154,3 +162,24 @@ def test_an_infinite_value_leaves_the_limit_on_its_side_open() -> None:
     values = [1.0, 2.0, 3.0, 4.0, 5.0, math.inf]
     assert sign_flip_interval(values)[1] == math.inf
     assert sign_flip_interval([-value for value in values])[0] == -math.inf
+
+
+@pytest.mark.parametrize("num", [21, 24, 39])
+def test_sums_that_are_looked_up_are_those_of_the_drawn_subsets(num: int) -> None:
+    values = numpy.random.default_rng(0).standard_normal(num)
+    drawn = numpy.random.default_rng(num).integers(0, 2, size=(DRAWS // 2, num), dtype=numpy.int8)
+    plain = numpy.where(drawn == 1, values, 0.0).sum(axis=1)
+    assert _drawn_sums(values) == pytest.approx(plain, abs=1e-12)
+
+
+def test_intervals_asked_for_twice_are_not_shared() -> None:
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    first = sign_flip_intervals(values, (0.05,))
+    first.clear()
+    assert sign_flip_intervals(values, (0.05,)) == [(1.0, 6.0)]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 1 / 32, 0.001])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 57])
+def test_the_quantile_of_student_is_scipys(freedom: int, alpha: float) -> None:
+    assert t_factor(freedom, alpha) == pytest.approx(stdtrit(freedom, 1 - alpha / 2), rel=1e-10)
