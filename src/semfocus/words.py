@@ -8,11 +8,13 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 def count_of(num: int, noun: str) -> str:
     """A number of things.
 
-    >>> count_of(1, "seed"), count_of(3, "seed"), count_of(0, "class")
-    ('1 seed', '3 seeds', '0 classes')
+    >>> count_of(1, "seed"), count_of(3, "seed"), count_of(0, "class"), count_of(2, "quantity"), count_of(2, "key")
+    ('1 seed', '3 seeds', '0 classes', '2 quantities', '2 keys')
     """
     if num == 1:
         return f"1 {noun}"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{num} {noun[:-1]}ies"
     return f"{num} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
@@ -86,8 +88,8 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
 
 
 def p_value(p: float) -> str:
-    """0.25, 0.0625, 0.00195."""
-    return f"{p:.3g}"
+    """0.25, 0.0625, 0.00195, 0.00002."""
+    return f"{Decimal(f'{p:.3g}'):f}"
 
 
 def percent(share: float) -> str:

@@ -2,14 +2,24 @@
 
 import math
 import random
+import tracemalloc
 from itertools import combinations
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from semfocus.analysis.statistics import holm, sign_flip_p, smallest_p
-from semfocus.analysis.statistics.significance import sign_flip_interval, sign_flip_intervals
+from semfocus.analysis.statistics.order import t_factor
+from semfocus.analysis.statistics.significance import (
+    DRAWS,
+    _drawn_subsets,
+    _drawn_sums,
+    sign_flip_interval,
+    sign_flip_intervals,
+)
 
 whole = st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=7)
 
@@ -158,12 +168,6 @@ def test_an_infinite_value_leaves_the_limit_on_its_side_open() -> None:
 
 def test_drawn_patterns_need_little_memory_and_are_those_of_one_draw() -> None:
     """All patterns of 400 pairs as numbers would be 160 MB, and were kept."""
-    import tracemalloc
-
-    import numpy
-
-    from semfocus.analysis.statistics.significance import DRAWS, _drawn_subsets, _drawn_sums
-
     num = 400
     values = numpy.arange(1.0, num + 1)
     whole = numpy.random.default_rng(num).integers(0, 2, size=(DRAWS // 2, num), dtype=numpy.int8)
@@ -179,3 +183,24 @@ def test_drawn_patterns_need_little_memory_and_are_those_of_one_draw() -> None:
     assert numpy.array_equal(found[:: DRAWS // 20], expected)
     assert kept < 6e6
     assert peak < 30e6
+
+
+@pytest.mark.parametrize("num", [21, 24, 39])
+def test_sums_that_are_looked_up_are_those_of_the_drawn_subsets(num: int) -> None:
+    values = numpy.random.default_rng(0).standard_normal(num)
+    drawn = numpy.random.default_rng(num).integers(0, 2, size=(DRAWS // 2, num), dtype=numpy.int8)
+    plain = numpy.where(drawn == 1, values, 0.0).sum(axis=1)
+    assert _drawn_sums(values) == pytest.approx(plain, abs=1e-12)
+
+
+def test_intervals_asked_for_twice_are_not_shared() -> None:
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    first = sign_flip_intervals(values, (0.05,))
+    first.clear()
+    assert sign_flip_intervals(values, (0.05,)) == [(1.0, 6.0)]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 1 / 32, 0.001])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 57])
+def test_the_quantile_of_student_is_scipys(freedom: int, alpha: float) -> None:
+    assert t_factor(freedom, alpha) == pytest.approx(stdtrit(freedom, 1 - alpha / 2), rel=1e-10)

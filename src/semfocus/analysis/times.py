@@ -106,7 +106,7 @@ Clock = Literal["epochs", "seconds"]
 def looks(record: Record, clock: Clock) -> list[float]:
     """When the run was looked at: after each epoch, in epochs or in seconds of training (evaluation not counted)."""
     curve: dict[str, list[Any]] = record.get("curve") or {}
-    epochs = [float(epoch) for epoch in curve.get("epoch", [])]
+    epochs = list(map(float, curve.get("epoch", [])))
     if clock == "epochs":
         return epochs
     # Epoch 0 is the untrained model: what its clock says is overhead, not training.
@@ -120,7 +120,7 @@ def looks(record: Record, clock: Clock) -> list[float]:
 
 def longest_look(records: Sequence[Record], clock: Clock) -> float:
     """The last time at which any of the runs was looked at."""
-    return max((looks(record, clock)[-1] for record in records if looks(record, clock)), default=0.0)
+    return max((when[-1] for record in records if (when := looks(record, clock))), default=0.0)
 
 
 def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:

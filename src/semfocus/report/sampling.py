@@ -84,8 +84,7 @@ def _on_grid(record: Record, column: str, grid: Sequence[int]) -> Values:
 
 
 def _finite(value: Any) -> float | None:
-    usable = isinstance(value, int | float) and math.isfinite(value)
-    return float(value) if usable else None
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def _quantile(ordered: "NDArray[np.float64]", share: float) -> Values:

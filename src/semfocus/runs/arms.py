@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -87,6 +88,7 @@ def controls_text(setting: Mapping[str, Any]) -> str:
 
 
 Setting = dict[str, Any]
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 
 #: sequence lengths of the paper; a test holds them against the tasks, which cannot be read without torch
 _PAPER_LENGTH: Mapping[str, Any] = {"listops": [501, 599], "text": 128}
@@ -101,7 +103,8 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Setting:
     """
     found: Setting = {}
     for key, value in values.items():
-        if isinstance(value, Mapping):
+        # most values are plain, and a question to an abstract class is slow
+        if type(value) not in _PLAIN and isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{key}.")
         else:
             found[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
@@ -110,10 +113,14 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Setting:
 
 def paper_setting(task: str) -> Setting:
     """What a spec of this task holds under `model` and `training` when it says nothing."""
+    return dict(_paper_setting(re.split("[(:]", task, maxsplit=1)[0]))
+
+
+@cache
+def _paper_setting(name: str) -> Setting:
     from semfocus.runs.training_settings import TrainingSettings
     from semfocus.settings import ModelSettings
 
-    name = re.split("[(:]", task, maxsplit=1)[0]
     length = _PAPER_LENGTH.get(name, _PAPER_LENGTH_OF_OTHERS)
     model = ModelSettings(**paper_model(name))
     training = TrainingSettings(length=length, **paper_training(name))

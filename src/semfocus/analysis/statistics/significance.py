@@ -71,6 +71,13 @@ def sign_flip_intervals(
     values: Sequence[float], alphas: Sequence[float], weights: Sequence[float] | None = None
 ) -> list[tuple[float | None, float | None]]:
     """The same at several levels, for little more than the price of one."""
+    return list(_intervals(tuple(values), tuple(alphas), None if weights is None else tuple(weights)))
+
+
+@lru_cache(maxsize=256)  # table, figure and claims of one study ask for the same
+def _intervals(
+    values: tuple[float, ...], alphas: tuple[float, ...], weights: tuple[float, ...] | None
+) -> list[tuple[float | None, float | None]]:
     places = [rejecting_patterns(len(values), alpha) for alpha in alphas]
     if max(places) < 1:
         return [(None, None)] * len(places)
@@ -97,10 +104,10 @@ def _subset_means(values: Sequence[float], weights: Sequence[float] | None) -> "
     of, by = _arranged(values, weights)
     if len(values) <= MOST_VALUES:
         return subset_sums(of)[1:] / subset_sums(by)[1:]
-    both = _drawn_sums(numpy.stack([of, by], axis=1))
-    both = numpy.concatenate([both, numpy.array([of.sum(), by.sum()]) - both])
-    sums, sizes = both[both[:, 1] > 0.5 * by.min()].T
-    return sums / sizes
+    sums, sizes = _drawn_sums(of), _drawn_sums(by)
+    sums, sizes = numpy.concatenate([sums, of.sum() - sums]), numpy.concatenate([sizes, by.sum() - sizes])
+    there = sizes > 0.5 * by.min()
+    return sums[there] / sizes[there]
 
 
 def rejecting_patterns(num: int, alpha: float) -> int:
@@ -120,24 +127,28 @@ def subset_sums(values: "Sequence[float] | ndarray[Any, Any]") -> "ndarray[Any, 
     return sums
 
 
+def _drawn_sums(values: "ndarray[Any, Any]") -> "ndarray[Any, Any]":
+    """The sums of half of the drawn subsets: eight values at a time, looked up among the 256 sums that these have."""
+    import numpy
+
+    sums = numpy.zeros(DRAWS // 2)
+    for place, drawn in enumerate(_drawn_subsets(len(values))):
+        sums += subset_sums(values[8 * place : 8 * place + 8]).take(drawn)
+    return sums
+
+
 @lru_cache(maxsize=4)
-def _drawn_subsets(num: int) -> "tuple[ndarray[Any, Any], ...]":
-    """Half of the drawn patterns, a row each, the same for every call; 8 to a byte, in parts, since there may be many."""
+def _drawn_subsets(num: int) -> "ndarray[Any, Any]":
+    """Half of the drawn subsets, the same for every call: for each eight values a row of bytes, a byte per subset.
+
+    Drawn in parts: all of them unpacked would be 20 MB for 400 values.
+    """
     import numpy
 
     draw = numpy.random.default_rng(num)
-    return tuple(
-        numpy.packbits(draw.integers(0, 2, size=(_ROWS, num), dtype=numpy.int8), axis=1)
-        for _ in range(DRAWS // 2 // _ROWS)
-    )
-
-
-def _drawn_sums(of: "ndarray[Any, Any]") -> "ndarray[Any, Any]":
-    """Of the values (num, ...) in each drawn subset, one subset a row."""
-    import numpy
-
-    parts = (numpy.unpackbits(bits, axis=1, count=len(of)) for bits in _drawn_subsets(len(of)))
-    return numpy.concatenate([part.astype(numpy.float64) @ of for part in parts])
+    parts = (draw.integers(0, 2, size=(_ROWS, num), dtype=numpy.int8) for _ in range(DRAWS // 2 // _ROWS))
+    packed = [numpy.packbits(part, axis=1, bitorder="little") for part in parts]
+    return numpy.ascontiguousarray(numpy.concatenate(packed).T)
 
 
 def _arranged(

@@ -62,7 +62,7 @@ def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
 
 
 def runs_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
-    """One row a run: its identity, its spec, its summary and its environment, nested names joined by dots."""
+    """One row per run: its identity, its spec, its summary and its environment, nested names joined by dots."""
     return _frame([_run_row(record) for record in records], ("run", "state", "reason", "arm", "group"))
 
 

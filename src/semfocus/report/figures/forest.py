@@ -47,9 +47,10 @@ def forest_panel(
     rows, num = _placed(frame, low, high)
 
     def draw(data: Spec, look: Look, index: int) -> Spec:
-        return _drawn(data, look, num, (low, high), sides, unit, what, rows)
+        return _drawn(data, look, num, (low, high), sides, unit, what, rows, f"narrow{index}")
 
-    return Panel("", rows, draw, height=_ROW * num, width=420, wide=True)
+    # a page sets `narrow` where there is no room for the words beside the plot
+    return Panel("", rows, draw, height=_ROW * num, width=420, wide=True, values={"narrow": False})
 
 
 def _placed(frame: pl.DataFrame, low: float, high: float) -> tuple[pl.DataFrame, int]:
@@ -110,6 +111,7 @@ def _drawn(
     unit: str,
     what: str,
     rows: pl.DataFrame,
+    narrow: str,
 ) -> Spec:
     arms = rows["arm"].unique(maintain_order=True).to_list()
     text, soft, paper = look.paint("text"), look.paint("soft"), look.paint("paper")
@@ -127,13 +129,13 @@ def _drawn(
     }
     fading = {**base, "opacity": look.picked(1, 0.12)}
     written = {**fading, "color": {"value": text}}
-    left = {"x": {"value": -200}, "text": column("label:N")}
+    left = {"x": {"value": {"expr": f"{narrow} ? -150 : -200"}}, "text": column("label:N")}
     said = tooltip(("arm:N", "attention"), ("label:N", "on"), ("words:N", what))
     seed = {**base, "x": at["ratio"], "tooltip": tooltip(("arm:N", "attention"), "seed:N", ("words:N", what))}
     shape = column("shape:N", scale=None, legend=None)
     one = one_row(one=1, left=f"{sides[0]} ←", right=f"→ {sides[1]}")
     above: Spec = {"data": one, "dy": -5, "baseline": "bottom", "fontSize": 11, "color": soft}
-    label: Spec = {"align": "left", "baseline": "middle"}
+    label: Spec = {"align": "left", "baseline": "middle", "limit": {"expr": f"{narrow} ? 140 : 0"}}
     arrow: Spec = {"filled": True, "size": 55}
     row, single = "datum.kind === 'row'", "datum.kind === 'seed'"
     marks = [
@@ -195,7 +197,7 @@ def _drawn(
     ]
     if look.live or not look.on_page or num <= _MOST_STATIC:
         beside = {"x": {"value": "width"}, "xOffset": {"value": 14}, "text": column("words:N")}
-        marks.append(mark("text", {**written, **beside}, where=row, fontSize=12, **label))
+        marks.append(mark("text", {**written, **beside}, where=f"{row} && !{narrow}", fontSize=12, **label))
     return layers(data, *marks, params=[look.pick] if look.live else [])
 
 

@@ -148,7 +148,7 @@ def _pointer(lines: Spec, look: Look, index: int, x: str, member: str, form: str
 
 def _meant(look: Look, index: int, name: str, axis: Axis) -> list[Spec]:
     """A line that means something, with its words: across at a value, or upright at a place."""
-    soft, words = look.paint("soft"), look.value(index, f"{name}_words")
+    soft = look.paint("soft")
     place = {"datum": look.value(index, name), "type": "quantitative"}
     where: Spec
     if name == "level":
@@ -157,9 +157,18 @@ def _meant(look: Look, index: int, name: str, axis: Axis) -> list[Spec]:
     else:
         along = {"x": place}
         beside, where = {**along, "y": {"value": "height"}}, {"align": "left", "dx": 4, "dy": -6}
+    words: Spec = {"text": look.value(index, f"{name}_words"), "fontSize": 10, **where}
+    seam: Spec = {
+        "color": look.paint("paper"),
+        "stroke": look.paint("paper"),
+        "strokeWidth": 3,
+        "opacity": 0.8,
+    }
     return [
         mark("rule", along, data=one_row(), strokeDash=[2, 3], color=soft),
-        mark("text", beside, data=one_row(), fontSize=10, color=soft, text=words, **where),
+        # a seam of paper, so that it can be read over the curves
+        mark("text", beside, data=one_row(), **seam, **words),
+        mark("text", beside, data=one_row(), color=soft, **words),
     ]
 
 

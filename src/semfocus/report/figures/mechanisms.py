@@ -120,7 +120,7 @@ def _correlation_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Pa
             **{"values": [-1, -0.5, 0, 0.5, 1], "grid": True},
             "title": "← more of it · rank correlation · less of it learns first →",
         }
-        across = {"scale": {"domain": [-1, 1]}, "axis": ticks}
+        across = {"scale": {"domain": [-1.05, 1.05], "nice": False}, "axis": ticks}
         paints = {"range": [look.paint("good"), look.paint("bad")]}
         base = {
             "y": column("words:N", sort=words, axis={**_LABEL, "labelLimit": 270}),

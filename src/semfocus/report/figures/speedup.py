@@ -8,7 +8,6 @@ import polars as pl
 from semfocus.analysis.overview import SettingSweep, arm_groups, learned, primary
 from semfocus.analysis.statistics.pooling import pooled_speedup
 from semfocus.analysis.summaries import by_setting
-from semfocus.analysis.tables import speedup_text
 from semfocus.analysis.wording import short, times, value_text
 from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.forest import bounded_seed, forest_frame, forest_panel
@@ -35,7 +34,7 @@ def speedup_frame(summaries: Sequence["TaskSummary"]) -> pl.DataFrame:
         for label in [each for each, kind in groups.items() if kind == group and group != "baseline"]:
             for summary in main:
                 for arm in summary.arms:
-                    if arm.label == label and arm.speedup:
+                    if arm.label == label and arm.speedup and arm.speedup.pairs:
                         name = summary.comparison.title if several else label
                         rows += _rows(
                             arm.speedup,
@@ -95,7 +94,7 @@ def _rows(speedup: "Speedup", **common: Any) -> Iterable[dict[str, Any]]:
         "low": speedup.low,
         "high": speedup.high,
         "bound": bound,
-        "words": speedup_text(speedup),
+        "words": short(speedup),
     }
     for pair in speedup.pairs:
         value, kind = bounded_seed(pair.ratio_low, pair.ratio_high)

@@ -65,6 +65,7 @@ class Album:
             Markup('<figcaption class="panel-title">{}{}</figcaption>').format(name, below) if name else ""
         )
         kind = "picture wide" if panel.wide else "picture square" if panel.square else "picture"
+        kind += " slim" if "narrow" in panel.values else ""
         return Markup(
             '<figure class="{}">{}<div class="chart" data-chart="{}" role="img" aria-label="{}" style="min-height:{}px"></div></figure>'
         ).format(kind, caption, number, name or "figure", panel.height + _AXIS_ROOM)

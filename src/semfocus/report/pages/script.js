@@ -37,7 +37,7 @@
     const spec = structuredClone(specs[chart.spec]);
     for (const each of spec.params || []) {
       const own = each.name.replace(/0$/, "");
-      if (own in chart.values) each.value = chart.values[own];
+      if (own in chart.values) each.value = own === "narrow" ? box.clientWidth < 560 : chart.values[own];
     }
     spec.datasets = { rows0: rowsOf(chart.columns) };
     return vegaEmbed(box, spec, { ast: true, actions: false, renderer: "svg" }).then(({ view }) => {

@@ -22,7 +22,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
     return WhyBlock(
         "masks",
         "Do masks that survive small perturbations go with fast learning?",
-        "One dot a run of top-k attention: to the right, more of its kept keys stay kept under noise of 1 % of the embeddings, or its kept and masked scores are farther apart; "
+        "One dot per run of top-k attention: to the right, more of its kept keys stay kept under noise of 1 % of the embeddings, or its kept and masked scores are farther apart; "
         "upwards, more epochs to the target (a triangle: not by the last one). If separation helps, the rank correlation is near -1. It is computed over k within one task, seed and temperature, and over "
         f"temperatures within one task, seed and k. {HOW_CARRIED}",
         [FIGURES["masks"].of(tests, inks=inks)],

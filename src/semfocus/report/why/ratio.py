@@ -23,7 +23,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
     return WhyBlock(
         "dispersion-and-speedup",
         "Does a pattern that shrinks the dispersion more learn faster?",
-        "One dot a task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
+        "One dot per task: to the left, the pattern shrinks the 75 % quantile of the dispersion more; upwards, it learns faster. If smaller dispersion were the cause, dots would fall "
         "from the upper left to the lower right (a rank correlation near -1). A triangle points to where the speedup lies when runs ended before their target. "
         f"{HOW_CARRIED}",
         [FIGURES["dispersion-and-speedup"].of(tests, inks=inks)],

@@ -43,7 +43,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
     return WhyBlock(
         "kept-keys",
         "How few keys are enough: does what small k wins in stability cost expressivity?",
-        "One line a task, from few kept keys to all of them; medians over seeds, after training. Small k should lower the dispersion and may lack expressivity; k near the length is full attention. "
+        "One line per task, from few kept keys to all of them; medians over seeds, after training. Small k should lower the dispersion and may lack expressivity; k near the length is full attention. "
         "In marked_majority(m) the label needs m tokens, so k can be held against m. A triangle: a speedup known only to be at least, or at most, so large. "
         f"{HOW_CARRIED}",
         [FIGURES["kept-keys"].of(_rows(sweeps))],

@@ -37,7 +37,7 @@ def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | No
     return WhyBlock(
         "sparsity-or-sharpness",
         "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
-        "One dot a run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
+        "One dot per run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
         "compared on the same task and seed only. Rank correlation +1: less of the quantity always learns first; -1: more of it does; 0: it orders nothing. "
         "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way. "
         f"At epoch 0 no layer is idle yet, and all count together. Along training: {HOW_CARRIED[0].lower()}{HOW_CARRIED[1:]}",
