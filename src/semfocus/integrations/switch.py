@@ -7,6 +7,7 @@ from typing import overload
 from torch import nn
 
 from semfocus.integrations.discovery import Found, find_attentions
+from semfocus.integrations.first_pass import FirstPass
 from semfocus.integrations.hugging_face.models import (
     HuggingFaceUndo,
     check_attention,
@@ -20,7 +21,9 @@ from semfocus.integrations.selection import (
     patterns_of_layers,
 )
 from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
-from semfocus.mechanisms import AttachedPoint, Pattern
+from semfocus.integrations.torch.multihead import MultiheadAttention
+from semfocus.mechanisms import AttachedPoint, Full, Pattern
+from semfocus.words import count_of
 
 
 @dataclass(frozen=True)
@@ -57,18 +60,24 @@ class Applied(Sequence[AppliedLayer]):
         sharper = (
             "" if self.inverse_temperature == 1.0 else f" at inverse temperature {self.inverse_temperature}"
         )
-        lines = [f"{len(self.layers)} of {self.num_attentions} attention layers switched{sharper}"]
+        found = f"{count_of(self.num_attentions, 'attention layer')} found"
+        switched = "all" if len(self) == self.num_attentions else str(len(self))
+        lines = [
+            f"{found}, {switched} switched{sharper}; semfocus.check(model, ...) tests that by running the model"
+        ]
         width = max((len(str(each.pattern)) for each in self.layers), default=0)
         lines += [f"  {each.layer:>3}  {each.pattern!s:<{width}}  {each.name}" for each in self.layers]
         return "\n".join(lines)
 
 
 class Snapshot:
-    """Class, attributes and hooks before the forward pass of every module; their values are not copied."""
+    """Class, attributes and hooks around the forward pass of every module; their values are not copied."""
+
+    _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_forward_hooks_always_called")
 
     def __init__(self, model: nn.Module) -> None:
         self._modules = [
-            (module, type(module), dict(vars(module)), dict(module._forward_pre_hooks))
+            (module, type(module), dict(vars(module)), [dict(vars(module)[name]) for name in self._HOOKS])
             for module in model.modules()
         ]
 
@@ -77,8 +86,9 @@ class Snapshot:
             module.__class__ = cls
             vars(module).clear()
             vars(module).update(attributes)
-            module._forward_pre_hooks.clear()
-            module._forward_pre_hooks.update(hooks)
+            for name, before in zip(self._HOOKS, hooks, strict=True):
+                vars(module)[name].clear()
+                vars(module)[name].update(before)
 
 
 _UNDO = "_semfocus_undo"
@@ -112,11 +122,14 @@ def apply(
     pattern for each number; the others stay full attention.
     inverse_temperature: multiplies all scores of the switched layers.
 
+    Modules are found by their code. The first forward pass in training and in evaluation is watched too: if it meets
+    attention that was not found, it raises a ValueError with the line of code. `check` looks closer.
+
     Applying again replaces the earlier choice. Returns what was switched.
 
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
     >>> apply(encoder, "top_k(4)")
-    2 of 2 attention layers switched
+    2 attention layers found, all switched; semfocus.check(model, ...) tests that by running the model
         0  top_k(4)  layers.0.self_attn
         1  top_k(4)  layers.1.self_attn
     >>> restore(encoder)
@@ -135,6 +148,7 @@ def apply(
             restore(model)
         undo = vars(model)[_UNDO] = _Undo()
         _switch(model, found, patterns, inverse_temperature, undo)
+        FirstPass().attach(model)
     except BaseException:
         before.put_back()
         raise
@@ -153,6 +167,7 @@ def restore(model: nn.Module) -> None:
         undo = vars(module).pop(_UNDO, None)
         if undo is not None:
             undo.run()
+            FirstPass.detach(module)
             undone = True
     if not undone:
         raise ValueError(
@@ -200,6 +215,9 @@ def _switch(
     for each, pattern in pairs:
         if each.kind == "torch" and pattern is not None:
             switch_module(each.module, pattern, inverse_temperature, undo.torch)
+        elif each.kind == "torch" and not isinstance(each.module, MultiheadAttention):
+            # Full attention of ours, so that it is a layer for `capture` too.
+            switch_module(each.module, Full(), 1.0, undo.torch)
     switch_encoders(model, undo.torch)
     of_transformers = [pair for pair in pairs if pair[0].kind == "hugging_face"]
     if of_transformers:

@@ -1,0 +1,229 @@
+"""Watching a forward pass, operation by operation, for attention that is not ours."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from semfocus.kernels.onlookers import SilentMode
+from semfocus.mechanisms.dispatch import attention
+from semfocus.mechanisms.observation import attend_at
+
+_SOFTMAX = {"softmax", "_softmax", "_safe_softmax", "log_softmax", "_log_softmax", "_masked_softmax"}
+#: what makes weights of scores where somebody writes the softmax out
+_EXPONENTIALS = {"exp", "exp2", "sigmoid"}
+_PRODUCTS = {
+    *("mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "linear", "mv", "addmv", "dot", "vdot", "inner"),
+    *("einsum", "tensordot", "_trilinear", "bilinear", "chain_matmul", "linalg_multi_dot", "_grouped_mm"),
+}
+_SUMS = {"sum", "mean", "nansum"}
+#: operations of libraries whose insides are known, and no attention
+_KNOWN = {
+    "aten",
+    "prim",
+    "prims",
+    "semfocus",
+    "c10d",
+    "_c10d_functional",
+    "profiler",
+    "quantized",
+    "torchvision",
+}
+_OURS = (attention.__code__, attend_at.__code__)
+_TORCH = str(Path(torch.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Attention that somebody else computes: the module, the line of its code, and what it does there."""
+
+    module: str
+    line: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.module} ({self.line}) {self.what}"
+
+
+@dataclass(frozen=True)
+class _Trait:
+    """What is known of a tensor.
+
+    `fixed`: it follows from parameters and buffers alone. `scores`: a product of two tensors that both depend on the
+    input. `weights`: where a softmax was taken. `mixed`: weights times something wider, which a sum makes attention.
+    """
+
+    fixed: bool = False
+    scores: bool = False
+    weights: Call | None = None
+    mixed: Call | None = None
+
+
+_NOTHING, _FIXED = _Trait(), _Trait(fixed=True)
+
+
+class AttentionWatch(TorchDispatchMode, SilentMode):
+    """While open: `found` gets every attention function that is not ours, and every softmax that enters a matrix product.
+
+    A softmax counts if its result, masked, scaled, dropped or moved, is multiplied with a tensor that depends on the
+    input. The weights of a mixture of experts multiply outputs entry by entry, which is no such product. `unseen` gets
+    operations of other libraries, whose insides nobody can watch from here.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self._names = {id(module): name for name, module in model.named_modules()}
+        self._model = type(model).__name__
+        self._traits: Any = WeakTensorKeyDictionary()
+        for buffer in model.buffers():
+            self._traits[buffer] = _FIXED
+        self._found: dict[Call, None] = {}
+        self._unseen: dict[str, None] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would else import its compiler, which takes seconds, to keep it away from here."""
+        return False
+
+    def __enter__(self) -> "AttentionWatch":
+        torch.clear_autocast_cache()  # parameters in the type of autocast would look like new tensors
+        super().__enter__()
+        return self
+
+    @property
+    def found(self) -> list[Call]:
+        return list(self._found)
+
+    @property
+    def unseen(self) -> list[str]:
+        return list(self._unseen)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        output = func(*args, **kwargs)
+        self._see(func, list(_tensors((args, kwargs))), list(_tensors(output)))
+        return output
+
+    def _see(self, func: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        namespace, name = _name_of(func)
+        if "attention" in name or name == "_transformer_encoder_layer_fwd":
+            if namespace != "semfocus":
+                self._note(f"calls {name}")
+        elif namespace not in _KNOWN:
+            if any(each.is_floating_point() and each.dim() > 1 for each in inputs):
+                self._unseen[f"{namespace}::{name}"] = None
+        elif name in _SOFTMAX:
+            call = self._foreign("computes attention by itself, with a softmax")
+            self._give(outputs, _Trait(weights=call, scores=self._any_scores(inputs)))
+        elif name in _PRODUCTS:
+            self._see_product(inputs, outputs)
+        else:
+            self._pass_on(name, inputs, outputs)
+
+    def _any_scores(self, inputs: list[Tensor]) -> bool:
+        return any(self._trait(each).scores for each in inputs)
+
+    def _see_product(self, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        factors = [self._trait(each) for each in inputs if each.is_floating_point()]
+        moving = [each for each in factors if not each.fixed]
+        weights = [each for each in moving if each.weights]
+        if len(moving) > 1:
+            for each in weights:
+                self._found[each.weights] = None  # type: ignore[index]
+            self._give(outputs, _Trait(scores=True))
+        elif not moving:
+            self._give(outputs, _FIXED)
+        elif weights and outputs[0].numel() == max(each.numel() for each in inputs):
+            self._give(outputs, weights[0])  # such as a mixture of the heads
+
+    def _pass_on(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        """Weights and scores stay what they are while they are masked, scaled, cast, cut, padded or moved."""
+        floats = [each for each in inputs if each.is_floating_point()]
+        traits = [self._trait(each) for each in floats]
+        if floats and all(each.fixed for each in traits):
+            self._give(outputs, _FIXED)
+            return
+        for output in outputs:
+            if output.is_floating_point():
+                trait = self._of_output(name, floats, traits, output)
+                if trait != _NOTHING:
+                    self._traits[output] = trait
+
+    def _of_output(self, name: str, floats: list[Tensor], traits: list[_Trait], output: Tensor) -> _Trait:
+        weights = scores = None
+        for tensor, trait in zip(floats, traits, strict=True):
+            if trait.mixed and name in _SUMS:
+                self._found[trait.mixed] = None
+            if trait.mixed and output.numel() >= tensor.numel():
+                return trait
+            keeps = len(floats) == 1 or 2 * tensor.numel() >= output.numel()
+            if trait.weights and keeps:
+                weights = trait
+            elif trait.weights and trait.scores and name == "mul":
+                return _Trait(mixed=trait.weights)
+            elif trait.scores:
+                scores = trait
+        if weights is None and scores is not None and name in _EXPONENTIALS:
+            call = self._foreign("computes attention by itself, with exponentials")
+            return _Trait(weights=call, scores=True) if call else _NOTHING
+        return weights or scores or _NOTHING
+
+    def _trait(self, tensor: Tensor) -> _Trait:
+        return _FIXED if isinstance(tensor, nn.Parameter) else self._traits.get(tensor, _NOTHING)
+
+    def _give(self, tensors: Iterable[Tensor], trait: _Trait) -> None:
+        for each in tensors:
+            self._traits[each] = trait
+
+    def _note(self, what: str) -> None:
+        call = self._foreign(what)
+        if call is not None:
+            self._found[call] = None
+
+    def _foreign(self, what: str) -> Call | None:
+        """Who does that; None if we do."""
+        line, module = None, None
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code in _OURS:
+                return None
+            file = frame.f_code.co_filename
+            if line is None and file != __file__ and not file.startswith((_TORCH, "<")):
+                line = f"{Path(file).name}:{frame.f_lineno}"
+            if module is None and isinstance(owner := frame.f_locals.get("self"), nn.Module):
+                module = self._named(owner)
+            frame = frame.f_back
+        return Call(module or self._model, line or "in compiled code", what)
+
+    def _named(self, module: nn.Module) -> str | None:
+        name = self._names.get(id(module))
+        return None if name is None else f"{type(module).__name__} {name}".strip()
+
+
+def _name_of(func: Any) -> tuple[str, str]:
+    """Namespace and name of an operation, without its overload and without the mark of one that works in place."""
+    schema = getattr(func, "_schema", None)
+    whole = schema.name if schema is not None else f"aten::{getattr(func, 'name', lambda: str(func))()}"
+    namespace, _, name = whole.rpartition("::")
+    return namespace, name.rstrip("_")
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _tensors(each)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
