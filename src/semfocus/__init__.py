@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from semfocus.lazy import lazy_exports
+from semfocus.reminder import remind_of_loaded_models
 
 __version__ = "0.2.0.dev0"
 
@@ -47,6 +48,8 @@ __all__ = [
     "restore",
 ]
 
+
+remind_of_loaded_models()
 
 # Lazy, so that `semfocus --help` need not wait for torch.
 __getattr__, __dir__ = lazy_exports(

@@ -11,6 +11,7 @@ from semfocus.integrations.first_pass import FirstPass
 from semfocus.integrations.hugging_face.models import (
     HuggingFaceUndo,
     check_attention,
+    keep_choice,
     remembered,
     switch_attentions,
 )
@@ -23,6 +24,7 @@ from semfocus.integrations.selection import (
 from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
 from semfocus.integrations.torch.multihead import MultiheadAttention
 from semfocus.mechanisms import AttachedPoint, Full, Pattern
+from semfocus.reminder import forget
 from semfocus.words import count_of
 
 
@@ -149,6 +151,7 @@ def apply(
         undo = vars(model)[_UNDO] = _Undo()
         _switch(model, found, patterns, inverse_temperature, undo)
         FirstPass().attach(model)
+        forget(model)
     except BaseException:
         before.put_back()
         raise
@@ -219,7 +222,10 @@ def _switch(
             # Full attention of ours, so that it is a layer for `capture` too.
             switch_module(each.module, Full(), 1.0, undo.torch)
     switch_encoders(model, undo.torch)
+    undo.hugging_face.configs.take(model)
     of_transformers = [pair for pair in pairs if pair[0].kind == "hugging_face"]
     if of_transformers:
         attentions, chosen = zip(*of_transformers, strict=True)
         switch_attentions(model, attentions, chosen, inverse_temperature, undo.hugging_face)
+    keep_choice(model, patterns, inverse_temperature)
+    undo.hugging_face.configs.note()
