@@ -355,6 +355,14 @@ def test_no_model_is_switched_in_part_without_a_word(way, context, training):
     assert torch._C._len_torch_dispatch_stack() == 0
 
 
+@pytest.mark.parametrize("way", ["Lambda", "Exponentials", "HelperObject"])
+def test_tokens_that_are_whole_numbers_are_inputs_too(way):
+    model = nn.Sequential(nn.Embedding(9, WIDTH), beside(WAYS[way]())).eval()
+    apply(model, TopK(2))
+    with pytest.raises(ValueError, match="in part only"):
+        model(torch.arange(6).repeat(2, 1))
+
+
 def test_what_cannot_be_seen_is_said():
     model = beside(CustomOperation()).eval()
     apply(model, TopK(2))

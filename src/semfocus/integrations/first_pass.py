@@ -2,6 +2,9 @@
 
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -40,6 +43,8 @@ class FirstPass:
             return
         if torch.jit.is_tracing() or is_transformed() or is_dispatched():  # type: ignore[attr-defined]
             return
+        if not _IS_WATCHED.get():
+            return
         watch = AttentionWatch(model)
         watch.__enter__()
         self._open = threading.get_ident(), watch
@@ -60,6 +65,20 @@ class FirstPass:
                 "attention inside, which would not be switched",
                 stacklevel=2,
             )
+
+
+#: False while somebody looks closer, and reports instead
+_IS_WATCHED = ContextVar("semfocus_is_watched", default=True)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """First passes are not watched here, and stay to be watched."""
+    token = _IS_WATCHED.set(False)
+    try:
+        yield
+    finally:
+        _IS_WATCHED.reset(token)
 
 
 def refusal(name: str, watch: AttentionWatch) -> str:

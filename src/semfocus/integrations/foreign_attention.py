@@ -151,7 +151,9 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         """Weights and scores stay what they are while they are masked, scaled, cast, cut, padded or moved."""
         floats = [each for each in inputs if each.is_floating_point()]
         traits = [self._trait(each) for each in floats]
-        if floats and all(each.fixed for each in traits):
+        if inputs and all(
+            self._trait(each).fixed for each in inputs
+        ):  # an embedding is not: it depends on ids
             self._give(outputs, _FIXED)
             return
         for output in outputs:

@@ -1,6 +1,7 @@
 """Switching an existing model to a pattern in place, and back."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import overload
 
@@ -100,6 +101,8 @@ _UNDO = "_semfocus_undo"
 class _Undo:
     """How to take back one `apply`; data, not functions, so that a copy of the model can be restored too."""
 
+    patterns: list[Pattern | None]
+    inverse_temperature: float
     torch: TorchUndo = field(default_factory=TorchUndo)
     hugging_face: HuggingFaceUndo = field(default_factory=HuggingFaceUndo)
 
@@ -143,24 +146,46 @@ def apply(
         patterns = patterns_of_layers(pattern, layers, len(found))
         inverse_temperature = checked_inverse_temperature(inverse_temperature)
     _check(model, found, patterns)
-
-    before = Snapshot(model)
-    try:
-        if _UNDO in vars(model):
-            restore(model)
-        undo = vars(model)[_UNDO] = _Undo()
-        _switch(model, found, patterns, inverse_temperature, undo)
-        FirstPass().attach(model)
-        forget(model)
-    except BaseException:
-        before.put_back()
-        raise
+    _apply(model, found, patterns, inverse_temperature)
     switched = tuple(
         AppliedLayer(layer, each.name, pattern)
         for layer, (each, pattern) in enumerate(zip(found, patterns, strict=True))
         if pattern is not None
     )
     return Applied(switched, len(found), inverse_temperature)
+
+
+def _apply(
+    model: nn.Module, found: list[Found], patterns: list[Pattern | None], inverse_temperature: float
+) -> None:
+    before = Snapshot(model)
+    try:
+        if _UNDO in vars(model):
+            restore(model)
+        undo = vars(model)[_UNDO] = _Undo(patterns, inverse_temperature)
+        _switch(model, found, undo)
+        FirstPass().attach(model)
+        forget(model)
+    except BaseException:
+        before.put_back()
+        raise
+
+
+@contextmanager
+def as_it_came(model: nn.Module) -> Iterator[None]:
+    """A switched model without its switch for a while."""
+    choices = [(module, vars(module)[_UNDO]) for module in model.modules() if _UNDO in vars(module)]
+    restore(model)
+    try:
+        yield
+    finally:
+        for module, undo in choices:
+            _apply(module, find_attentions(module), undo.patterns, undo.inverse_temperature)
+
+
+def is_switched(model: nn.Module) -> bool:
+    """Whether `apply` was called on this module, or on one inside it."""
+    return any(_UNDO in vars(module) for module in model.modules())
 
 
 def restore(model: nn.Module) -> None:
@@ -207,13 +232,8 @@ def _refuse_cross_attention(found: list[Found], patterns: list[Pattern | None]) 
             )
 
 
-def _switch(
-    model: nn.Module,
-    found: list[Found],
-    patterns: list[Pattern | None],
-    inverse_temperature: float,
-    undo: _Undo,
-) -> None:
+def _switch(model: nn.Module, found: list[Found], undo: _Undo) -> None:
+    patterns, inverse_temperature = undo.patterns, undo.inverse_temperature
     pairs = list(zip(found, patterns, strict=True))
     for each, pattern in pairs:
         if each.kind == "torch" and pattern is not None:

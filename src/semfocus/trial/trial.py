@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from torch import Tensor, nn
+
 from semfocus.execution.display import display
 from semfocus.execution.executor import Conditions, Executor, Hear, make_executor
 from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
+from semfocus.integrations import check
 from semfocus.mechanisms import Pattern
-from semfocus.subjects.batch import TrialData
+from semfocus.subjects.batch import Batch, TrialData
 from semfocus.subjects.subject import Subject, refuse_data, refuse_future
 from semfocus.training.device import resolve_device
 from semfocus.trial.jobs import TrialItem, TrialOptions, described_trial, opened
@@ -142,12 +145,32 @@ def prepare(
     for arm in every:
         spec = TrialRunSpec(subject.digest, found.digest, found.longest, arm, 0, settings or TrialSettings())
         untrained = build(spec, subject)
+        if not arm.is_untouched:
+            refuse_problems(subject, untrained, found.train, arm)
         if found.kind == "text":
             refuse_future(subject, untrained, found.train, None if arm.is_untouched else arm.label)
     num = seeds_needed(len(chosen)) if seeds is None else seeds
     if not 1 <= num <= 20:
         raise ValueError(f"seeds must be from 1 to 20, got {num}")
     return Prepared(subject, found, every, len(chosen), num, settings or TrialSettings(), tune)
+
+
+class _Loss(nn.Module):
+    """The loss of a batch as the forward pass of a model, however the subject calls it."""
+
+    def __init__(self, subject: Subject, model: nn.Module) -> None:
+        super().__init__()
+        self.subject, self.model = subject, model
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.subject.loss(self.model, batch)
+
+
+def refuse_problems(subject: Subject, model: nn.Module, batch: Batch, arm: Arm) -> None:
+    """A model that is switched in part, or wrongly, would be compared with itself, or with something else."""
+    report = check(_Loss(subject, model), batch.rows(slice(0, 2)))
+    if not report.ok:
+        raise ValueError(f"{subject.name} with {arm.label}: {'; '.join(report.problems)}")
 
 
 def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
