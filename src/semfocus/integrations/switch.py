@@ -139,6 +139,7 @@ def apply(
         1  top_k(4)  layers.1.self_attn
     >>> restore(encoder)
     """
+    _refuse_no_model(model)
     found = find_attentions(model)
     if pattern is None and layers is None:
         patterns, inverse_temperature = remembered(model, len(found))
@@ -153,6 +154,15 @@ def apply(
         if pattern is not None
     )
     return Applied(switched, len(found), inverse_temperature)
+
+
+def _refuse_no_model(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        given = repr(model) if isinstance(model, str) else f"a {type(model).__name__}"
+        raise ValueError(
+            f"apply switches a model, a torch.nn.Module, got {given}: load it first, such as with "
+            "AutoModel.from_pretrained(name) or AutoModel.from_config(config)"
+        )
 
 
 def _apply(

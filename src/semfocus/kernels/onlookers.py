@@ -20,8 +20,10 @@ class SilentMode:
 
 
 def is_dispatched(*tensors: Tensor) -> bool:
-    """Operations are traced (FakeTensorMode, make_fx), or a tensor is of a class that may have no memory."""
-    return _are_modes_open() or any(type(tensor) not in (Tensor, torch.nn.Parameter) for tensor in tensors)
+    """Operations are traced (FakeTensorMode, make_fx), or a tensor may have no memory (meta, other classes)."""
+    return _are_modes_open() or any(
+        tensor.is_meta or type(tensor) not in (Tensor, torch.nn.Parameter) for tensor in tensors
+    )
 
 
 def _are_modes_open() -> bool:
@@ -31,5 +33,9 @@ def _are_modes_open() -> bool:
 
 
 def numbers_are_hidden(tensor: Tensor) -> bool:
-    """No branch may depend on the numbers of a tensor: they are traced, or may not be there at all."""
-    return torch.compiler.is_compiling() or is_dispatched(tensor)
+    """No branch may depend on the numbers of a tensor: they are traced, are many (vmap), or may not be there at all."""
+    return (
+        torch.compiler.is_compiling()
+        or is_dispatched(tensor)
+        or torch._C._functorch.peek_interpreter_stack() is not None
+    )
