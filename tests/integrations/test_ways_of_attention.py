@@ -260,6 +260,63 @@ class Lambda(nn.Module):
         return self.mix(x)
 
 
+class LearnedQueries(nn.Module):
+    """Scores of parameters and tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(2)))
+        self.mix = [self._mix]
+
+    def _mix(self, x):
+        return self._weights(x) @ x
+
+    def _weights(self, x):
+        return torch.softmax(self.queries @ x.mT, -1)
+
+    def forward(self, x):
+        return self.mix[0](x)
+
+
+class LearnedQueriesRight(LearnedQueries):
+    def _weights(self, x):
+        return torch.softmax(x @ self.queries.mT, 1).mT
+
+
+class LearnedQueriesMoved(LearnedQueries):
+    def _weights(self, x):
+        return torch.softmax((x @ self.queries.mT).permute(0, 2, 1), -1)
+
+
+class Preallocated(nn.Module):
+    """Weights written into memory that was there before, row by row."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = [self._mix]
+
+    def _mix(self, x):
+        weights = torch.zeros(len(x), x.shape[1], x.shape[1])
+        for row in range(x.shape[1]):
+            weights[:, row] = scores(x)[:, row].softmax(-1)
+        return weights @ x
+
+    def forward(self, x):
+        return self.mix[0](x)
+
+
+class Additive(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.readout = nn.Linear(WIDTH, 1)
+        self.mix = [
+            lambda x: self.readout(torch.tanh(x[:, None] + x[:, :, None])).squeeze(-1).softmax(-1) @ x
+        ]
+
+    def forward(self, x):
+        return self.mix[0](x)
+
+
 class AsHook(nn.Identity):
     """Attention in a hook, not in a forward."""
 
@@ -309,6 +366,11 @@ WAYS = {
         Checkpointed,
         Lambda,
         AsHook,
+        LearnedQueries,
+        LearnedQueriesRight,
+        LearnedQueriesMoved,
+        Additive,
+        Preallocated,
     )
 } | {
     "FunctionOfADictionary": lambda: FromADictionary("plain"),
@@ -391,6 +453,34 @@ class Router(nn.Module):
         ).sum(-2)
 
 
+class HyperConnection(nn.Module):
+    """Streams that are mixed by a matrix that a linear layer makes of them, as in DeepSeek-V4."""
+
+    def __init__(self):
+        super().__init__()
+        self.mixing = nn.Linear(WIDTH, 9)
+
+    def forward(self, x):
+        streams = torch.stack([x, x + 1, x + 2], -2)
+        mixing = (self.mixing(x) * 2.0).unflatten(-1, (3, 3)).softmax(-1)
+        return torch.matmul(mixing / mixing.sum(-2, keepdim=True), streams).mean(-2)
+
+
+class GatedPooling(nn.Module):
+    """Every feature pooled by gates of its own, before attention that is switched; as DeepSeek-V4 compresses keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.values, self.gates = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.after = nn.MultiheadAttention(WIDTH, 4, batch_first=True)
+
+    def forward(self, x):
+        gates = self.gates(x).new_zeros(x.shape)
+        gates[:, 1:] = self.gates(x)[:, 1:]
+        pooled = (self.values(x) * gates.softmax(1)).sum(1, keepdim=True)
+        return self.after(x, pooled, pooled, need_weights=False)[0]
+
+
 class SoftEmbedding(nn.Module):
     """A mean of parameters under a softmax over classes."""
 
@@ -418,7 +508,7 @@ class Head(nn.Module):
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16], ids=["", "autocast"])
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
-@pytest.mark.parametrize("module", [Router, SoftEmbedding, Gate, Head])
+@pytest.mark.parametrize("module", [Router, HyperConnection, GatedPooling, SoftEmbedding, Gate, Head])
 def test_what_is_no_attention_stops_nobody(module, training, dtype):
     model = beside(module()).train(training)
     apply(model, TopK(2))

@@ -23,6 +23,27 @@ _PRODUCTS = {
     *("mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "linear", "mv", "addmv", "dot", "vdot", "inner"),
     *("einsum", "tensordot", "_trilinear", "bilinear", "chain_matmul", "linalg_multi_dot", "_grouped_mm"),
 }
+_TRANSPOSITIONS = {
+    "t",
+    "transpose",
+    "permute",
+    "movedim",
+    "swapaxes",
+    "swapdims",
+    "moveaxis",
+    "mT",
+    "numpy_T",
+}
+_CUTS = {
+    "slice",
+    "narrow",
+    "split",
+    "split_with_sizes",
+    "chunk",
+    "unsafe_split",
+    "unsafe_chunk",
+    "tensor_split",
+}
 _SUMS = {"sum", "mean", "nansum"}
 #: operations of libraries whose insides are known, and no attention
 _KNOWN = {
@@ -57,11 +78,13 @@ class _Trait:
     """What is known of a tensor.
 
     `fixed`: it follows from parameters and buffers alone. `scores`: a product of two tensors that both depend on the
-    input. `weights`: where a softmax was taken. `mixed`: weights times something wider, which a sum makes attention.
+    input. `features`: its last dimension is what a linear layer puts out. `weights`: where a softmax was taken.
+    `mixed`: weights times something wider, which a sum makes attention.
     """
 
     fixed: bool = False
     scores: bool = False
+    features: bool = False
     weights: Call | None = None
     mixed: Call | None = None
 
@@ -73,8 +96,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     """While open: `found` gets every attention function that is not ours, and every softmax that enters a matrix product.
 
     A softmax counts if its result, masked, scaled, dropped or moved, is multiplied with a tensor that depends on the
-    input. The weights of a mixture of experts multiply outputs entry by entry, which is no such product. `unseen` gets
-    operations of other libraries, whose insides nobody can watch from here.
+    input. A softmax over what a linear layer puts out is none: routers of experts and hyper-connections have no scores
+    of queries and keys. `unseen` gets operations of other libraries, whose insides nobody can watch from here.
     """
 
     supports_higher_order_operators = True
@@ -86,6 +109,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         self._traits: Any = WeakTensorKeyDictionary()
         for buffer in model.buffers():
             self._traits[buffer] = _FIXED
+        #: by memory, which is held so that nobody else gets it meanwhile
+        self._memory: dict[int, tuple[Any, _Trait]] = {}
         self._found: dict[Call, None] = {}
         self._unseen: dict[str, None] = {}
 
@@ -112,10 +137,10 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     ) -> Any:
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
-        self._see(func, list(_tensors((args, kwargs))), list(_tensors(output)))
+        self._see(func, args, list(_tensors((args, kwargs))), list(_tensors(output)))
         return output
 
-    def _see(self, func: Any, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    def _see(self, func: Any, args: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> None:
         namespace, name = _name_of(func)
         if "attention" in name or name == "_transformer_encoder_layer_fwd":
             if namespace != "semfocus":
@@ -124,18 +149,22 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
             if any(each.is_floating_point() and each.dim() > 1 for each in inputs):
                 self._unseen[f"{namespace}::{name}"] = None
         elif name in _SOFTMAX:
-            call = self._foreign("computes attention by itself, with a softmax")
-            self._give(outputs, _Trait(weights=call, scores=self._any_scores(inputs)))
+            self._see_softmax(args, outputs)
         elif name in _PRODUCTS:
-            self._see_product(inputs, outputs)
+            self._see_product(name, inputs, outputs)
         else:
             self._pass_on(name, inputs, outputs)
 
-    def _any_scores(self, inputs: list[Tensor]) -> bool:
-        return any(self._trait(each).scores for each in inputs)
+    def _see_softmax(self, args: tuple[Any, ...], outputs: list[Tensor]) -> None:
+        trait = self._trait(args[0])
+        dim = next((each for each in args[1:] if isinstance(each, int)), -1)
+        if not (trait.features and dim in (-1, args[0].dim() - 1)):
+            call = self._foreign("computes attention by itself, with a softmax")
+            self._give(outputs, _Trait(weights=call, scores=trait.scores))
 
-    def _see_product(self, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-        factors = [self._trait(each) for each in inputs if each.is_floating_point()]
+    def _see_product(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+        floats = [each for each in inputs if each.is_floating_point()]
+        factors = [self._trait(each) for each in floats]
         moving = [each for each in factors if not each.fixed]
         weights = [each for each in moving if each.weights]
         if len(moving) > 1:
@@ -146,6 +175,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
             self._give(outputs, _FIXED)
         elif weights and outputs[0].numel() == max(each.numel() for each in inputs):
             self._give(outputs, weights[0])  # such as a mixture of the heads
+        elif outputs[0].shape[-1:] != (1,) and _right(name, factors).fixed:
+            self._give(outputs, _Trait(features=True))
 
     def _pass_on(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         """Weights and scores stay what they are while they are masked, scaled, cast, cut, padded or moved."""
@@ -161,9 +192,11 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
                 trait = self._of_output(name, floats, traits, output)
                 if trait != _NOTHING:
                     self._traits[output] = trait
+                    if any(output is each for each in inputs):  # written into a tensor, perhaps a part of it
+                        self._memory[output.untyped_storage()._cdata] = output.untyped_storage(), trait
 
     def _of_output(self, name: str, floats: list[Tensor], traits: list[_Trait], output: Tensor) -> _Trait:
-        weights = scores = None
+        weights = scores = features = None
         for tensor, trait in zip(floats, traits, strict=True):
             if trait.mixed and name in _SUMS:
                 self._found[trait.mixed] = None
@@ -176,13 +209,22 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
                 return _Trait(mixed=trait.weights)
             elif trait.scores:
                 scores = trait
+            elif trait.features and _keeps_features(name, len(floats) == 1, tensor, output):
+                features = trait
+        if weights is not None and name == "mul" and any(trait.features for trait in traits):
+            return _NOTHING  # features under a gate, entry by entry
         if weights is None and scores is not None and name in _EXPONENTIALS:
             call = self._foreign("computes attention by itself, with exponentials")
             return _Trait(weights=call, scores=True) if call else _NOTHING
-        return weights or scores or _NOTHING
+        return weights or scores or features or _NOTHING
 
     def _trait(self, tensor: Tensor) -> _Trait:
-        return _FIXED if isinstance(tensor, nn.Parameter) else self._traits.get(tensor, _NOTHING)
+        if isinstance(tensor, nn.Parameter):
+            return _FIXED
+        trait = self._traits.get(tensor)
+        if trait is None and self._memory and tensor.layout is torch.strided:
+            trait = self._memory.get(tensor.untyped_storage()._cdata, (None, None))[1]
+        return trait or _NOTHING
 
     def _give(self, tensors: Iterable[Tensor], trait: _Trait) -> None:
         for each in tensors:
@@ -211,6 +253,20 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     def _named(self, module: nn.Module) -> str | None:
         name = self._names.get(id(module))
         return None if name is None else f"{type(module).__name__} {name}".strip()
+
+
+def _keeps_features(name: str, is_alone: bool, tensor: Tensor, output: Tensor) -> bool:
+    """Whether the last dimension is still what a linear layer puts out."""
+    if is_alone:
+        return name in _CUTS or (output.numel() == tensor.numel() and name not in _TRANSPOSITIONS)
+    return output.shape == tensor.shape or name == "copy"
+
+
+def _right(name: str, factors: list[_Trait]) -> _Trait:
+    """The right factor of a product, whose columns become the last dimension."""
+    if name == "linear":
+        return factors[1]
+    return factors[2 if name in ("addmm", "baddbmm", "addbmm") and len(factors) > 2 else -1]
 
 
 def _name_of(func: Any) -> tuple[str, str]:
