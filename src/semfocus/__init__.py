@@ -8,7 +8,7 @@ from semfocus.reminder import remind_of_loaded_models
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from semfocus.integrations import MultiheadAttention, apply, check, restore
+    from semfocus.integrations import MultiheadAttention, apply, check, restore, sdpa
     from semfocus.mechanisms import (
         AttentionInfo,
         AttentionTrace,
@@ -47,6 +47,7 @@ __all__ = [
     "check",
     "parse_pattern",
     "restore",
+    "sdpa",
 ]
 
 
@@ -56,6 +57,6 @@ remind_of_loaded_models()
 __getattr__, __dir__ = lazy_exports(
     __name__,
     dict.fromkeys(__all__, "semfocus.mechanisms")
-    | dict.fromkeys(("MultiheadAttention", "apply", "check", "restore"), "semfocus.integrations")
+    | dict.fromkeys(("MultiheadAttention", "apply", "check", "restore", "sdpa"), "semfocus.integrations")
     | {"Study": "semfocus.study"},
 )

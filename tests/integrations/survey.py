@@ -124,6 +124,7 @@ def _candidates(model: Any) -> list[dict[str, Any]]:
     """What a model of its main input may be called with."""
     draw = torch.Generator().manual_seed(0)
     main = getattr(model, "main_input_name", "input_ids")
+    main = main if isinstance(main, str) else main[0]
     text = {"input_ids": torch.randint(4, FIRST_SPECIAL, (2, LENGTH), generator=draw)}
     known = inspect.signature(model.forward).parameters
     size = _image_size(model.config)

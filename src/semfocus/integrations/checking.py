@@ -13,7 +13,7 @@ from semfocus.integrations.foreign_attention import AttentionWatch
 from semfocus.integrations.switch import as_it_came, is_switched
 from semfocus.integrations.variations import Inputs, without_labels
 from semfocus.mechanisms import Full, capture
-from semfocus.mechanisms.observation import attention_points
+from semfocus.mechanisms.observation import ambient_attentions, attention_points
 from semfocus.mechanisms.pattern import PatternByRows
 from semfocus.words import count_of
 
@@ -63,7 +63,7 @@ def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
     >>> check(encoder, torch.randn(2, 10, 8)).ok
     True
     """
-    if not attention_points(model):
+    if not attention_points(model) and not ambient_attentions():
         return CheckReport([f"{type(model).__name__} has no attention of ours: call semfocus.apply first"])
     report = CheckReport()
     with _left_as_it_is(model), unwatched():
@@ -81,7 +81,7 @@ class _Check:
         self._watch()
         self.model.eval()
         self._support()
-        if not is_switched(self.model):
+        if not is_switched(self.model) and not ambient_attentions():
             self.report.not_tested.append("equality with the model as it came: semfocus.apply was not called")
             return
         self.tolerance = max(
@@ -116,8 +116,9 @@ class _Check:
             captured = _outputs(self.model, self.inputs)
         points = attention_points(self.model)
         patterns = [getattr(point, "pattern", None) for _, _, point in points]
+        around = [getattr(each, "pattern", None) for each in ambient_attentions()[-1:]]
         for trace in traces:
-            pattern = patterns[trace.layer]
+            pattern = patterns[trace.layer] if trace.layer < len(points) else around[0]
             most = pattern.most_kept() if isinstance(pattern, PatternByRows) else None
             kept = int(trace.kept.sum(-1).max())
             if most is not None and kept > most:
@@ -146,7 +147,10 @@ class _Check:
 
     @contextmanager
     def _full(self, theirs: set[int]) -> Iterator[None]:
-        points: list[Any] = [point for _, _, point in attention_points(self.model) if id(point) not in theirs]
+        points: list[Any] = [
+            *(point for _, _, point in attention_points(self.model) if id(point) not in theirs),
+            *ambient_attentions(),
+        ]
         before = [(point, point.pattern, point.inverse_temperature) for point in points]
         for point in points:
             point.pattern, point.inverse_temperature = Full(), 1.0

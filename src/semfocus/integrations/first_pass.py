@@ -22,8 +22,8 @@ class FirstPass:
     """
 
     def __init__(self) -> None:
-        self._passed: set[bool] = set()
-        self._open: tuple[int, AttentionWatch] | None = None
+        self._passed: set[tuple[int, bool]] = set()
+        self._open: tuple[int, int, AttentionWatch] | None = None
 
     def attach(self, model: nn.Module) -> None:
         model.register_forward_pre_hook(self.begin)
@@ -38,8 +38,12 @@ class FirstPass:
                     del hooks[key]
                     model._forward_hooks_always_called.pop(key, None)
 
+    @staticmethod
+    def _of(model: nn.Module) -> tuple[int, bool]:
+        return id(model), model.training
+
     def begin(self, model: nn.Module, args: tuple[Any, ...]) -> None:
-        if torch.compiler.is_compiling() or model.training in self._passed or self._open is not None:
+        if torch.compiler.is_compiling() or self._open is not None or self._of(model) in self._passed:
             return
         if torch.jit.is_tracing() or is_transformed() or is_dispatched():  # type: ignore[attr-defined]
             return
@@ -47,18 +51,21 @@ class FirstPass:
             return
         watch = AttentionWatch(model)
         watch.__enter__()
-        self._open = threading.get_ident(), watch
+        self._open = threading.get_ident(), id(model), watch
 
     def end(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        if torch.compiler.is_compiling() or self._open is None or self._open[0] != threading.get_ident():
+        if torch.compiler.is_compiling() or self._open is None:
             return
-        (_, watch), self._open = self._open, None
+        *opened_by, watch = self._open
+        if opened_by != [threading.get_ident(), id(model)]:
+            return
+        self._open = None
         watch.__exit__(None, None, None)
         if output is None:  # the pass failed, and says so itself
             return
         if watch.found:
             raise ValueError(refusal(type(model).__name__, watch))
-        self._passed.add(model.training)
+        self._passed.add(self._of(model))
         if watch.unseen:
             warnings.warn(
                 f"{type(model).__name__} calls {', '.join(watch.unseen)}, and semfocus cannot see whether there is "

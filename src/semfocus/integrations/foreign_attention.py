@@ -58,7 +58,8 @@ _KNOWN = {
     "torchvision",
 }
 _OURS = (attention.__code__, attend_at.__code__)
-_TORCH = str(Path(torch.__file__).parent)
+#: whose lines tell nobody where a model computes
+_PASSED_THROUGH = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
             if frame.f_code in _OURS:
                 return None
             file = frame.f_code.co_filename
-            if line is None and file != __file__ and not file.startswith((_TORCH, "<")):
+            if line is None and not file.startswith(_PASSED_THROUGH):
                 line = f"{Path(file).name}:{frame.f_lineno}"
             if module is None and isinstance(owner := frame.f_locals.get("self"), nn.Module):
                 module = self._named(owner)

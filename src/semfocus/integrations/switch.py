@@ -1,7 +1,7 @@
 """Switching an existing model to a pattern in place, and back."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import overload
 
@@ -25,6 +25,7 @@ from semfocus.integrations.selection import (
 from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
 from semfocus.integrations.torch.multihead import MultiheadAttention
 from semfocus.mechanisms import AttachedPoint, Full, Pattern
+from semfocus.mechanisms.observation import ambient_attentions
 from semfocus.reminder import forget
 from semfocus.words import count_of
 
@@ -183,7 +184,19 @@ def _apply(
 
 @contextmanager
 def as_it_came(model: nn.Module) -> Iterator[None]:
-    """A switched model without its switch for a while."""
+    """A switched model without its switch for a while, and without what is open around it."""
+    with ExitStack() as stack:
+        for ambient in ambient_attentions():
+            stack.enter_context(ambient.suspended())
+        if not is_switched(model):
+            yield
+            return
+        stack.enter_context(_restored(model))
+        yield
+
+
+@contextmanager
+def _restored(model: nn.Module) -> Iterator[None]:
     choices = [(module, vars(module)[_UNDO]) for module in model.modules() if _UNDO in vars(module)]
     restore(model)
     try:
