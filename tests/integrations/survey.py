@@ -24,6 +24,7 @@ LENGTH = 12
 
 OUTCOMES = {
     "equal": "switched; full attention of ours equals the stock model",
+    "eager": "switched; full attention of ours equals stock eager attention, which its SDPA does not",
     "differs": "switched; full attention of ours differs from the stock model",
     "not run": "switched; no inputs that the survey knows how to make",
     "refused": "refused by `apply`, and left as it was",
@@ -67,7 +68,10 @@ def look_at(family: str) -> Row:
     if inputs is None:
         return Row(family, name, "not run", str(stock))
     row = _switched(family, name, model, inputs, stock)
+    ours = _outputs(model, inputs) if row.outcome == "differs" else []
     semfocus.restore(model)
+    if ours and _is_eager(model, inputs, ours):
+        return Row(family, name, "eager", f"SDPA is apart {row.reason}")
     if row.outcome != "not run" and distance(_outputs(model, inputs), stock) != 0:
         return Row(family, name, "differs", "restore does not give back the stock model")
     return row
@@ -82,6 +86,16 @@ def _switched(family: str, name: str, model: Any, inputs: dict[str, Any], stock:
     if apart > 1e-5:
         return Row(family, name, "differs", f"by {apart:.2g} of the largest output")
     return Row(family, name, "equal")
+
+
+def _is_eager(model: Any, inputs: dict[str, Any], ours: list[torch.Tensor]) -> bool:
+    """Stock models may leave a mask out under SDPA and not under eager attention."""
+    before = model.config._attn_implementation
+    try:
+        model.set_attn_implementation("eager")
+        return distance(ours, _outputs(model, inputs)) < 1e-5
+    finally:
+        model.set_attn_implementation(before)
 
 
 def build(family: str) -> Any:
