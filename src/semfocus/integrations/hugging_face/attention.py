@@ -55,7 +55,7 @@ def register() -> None:
         from transformers import AttentionInterface, AttentionMaskInterface
     except ImportError as error:
         raise ImportError(
-            "a Hugging Face model needs transformers 5.22 or later: pip install 'semfocus[hf]'"
+            "a Hugging Face model needs transformers 5.21 or later: pip install 'semfocus[hf]'"
         ) from error
 
     for name, mask_function in ((NAME, semfocus_mask), (ADDITIVE_NAME, additive_mask)):
