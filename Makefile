@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test quicktest portable emulate slow bench sanitize packages lint format lock clean
+.PHONY: install study learn test quicktest portable emulate slow bench sanitize older packages lint format lock clean
 
 install: $(INSTALLED)
 
@@ -58,6 +58,12 @@ sanitize: install ## the kernel tests on a build with AddressSanitizer and Undef
 	  -fsanitize=address,undefined src/semfocus/kernels/cpu/source/kernels.cpp -o build/sanitized.so
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  SEMFOCUS_KERNELS=build/sanitized.so $(BIN)/python -m pytest -q tests/kernels/test_native.py tests/kernels/test_passes.py tests/model/test_fused_block.py
+
+OLDER := tests/integrations/test_hugging_face.py tests/integrations/test_check.py tests/integrations/test_partial_hugging_face.py tests/integrations/test_causality.py
+
+older: install ## the tests of Hugging Face models with the oldest transformers that is promised (minutes)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/older transformers==5.21.1
+	PYTHONPATH=build/older $(BIN)/python -m pytest -q $(OLDER)
 
 packages: ## build the sdist and the wheel, install them as users would, run what they installed (15 minutes)
 	$(PYTHON) .ci/packages

@@ -13,6 +13,7 @@ LEVELS = {
     "notation": 0,
     "randomness": 0,
     "durable": 0,
+    "reminder": 0,
     "settings": 0.5,
     "kernels": 0.5,
     "mechanisms": 1,

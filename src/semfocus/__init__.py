@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING
 
 from semfocus.lazy import lazy_exports
+from semfocus.reminder import remind_of_loaded_models
 
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from semfocus.integrations import MultiheadAttention, apply, restore
+    from semfocus.integrations import MultiheadAttention, apply, check, restore, sdpa
     from semfocus.mechanisms import (
         AttentionInfo,
         AttentionTrace,
@@ -43,15 +44,19 @@ __all__ = [
     "apply",
     "attention",
     "capture",
+    "check",
     "parse_pattern",
     "restore",
+    "sdpa",
 ]
 
+
+remind_of_loaded_models()
 
 # Lazy, so that `semfocus --help` need not wait for torch.
 __getattr__, __dir__ = lazy_exports(
     __name__,
     dict.fromkeys(__all__, "semfocus.mechanisms")
-    | dict.fromkeys(("MultiheadAttention", "apply", "restore"), "semfocus.integrations")
+    | dict.fromkeys(("MultiheadAttention", "apply", "check", "restore", "sdpa"), "semfocus.integrations")
     | {"Study": "semfocus.study"},
 )

@@ -34,7 +34,9 @@ def draw_seed(generator: torch.Generator | None) -> Seed:
     """A seed for counter-based random numbers, drawn from a generator (or PyTorch's global one)."""
     source = generator.device if generator is not None else "cpu"
     seed = torch.randint(2**62, (), generator=generator, device=source)
-    return seed if torch.compiler.is_compiling() else int(seed)
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return seed  # traced, or one for each call that vmap makes one of
+    return int(seed)
 
 
 def draws(seed: Seed, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:

@@ -205,3 +205,11 @@ def test_a_data_file_has_its_own_lengths(runs: Path) -> None:
     assert "a data file has its own lengths" in result.stderr
     hint = invoke("train", "mine.csv", store=runs)
     assert "a data file is written file:mine.csv" in hint.stderr
+
+
+def test_a_pattern_that_keeps_more_keys_than_there_are_is_refused(tmp_path: Path) -> None:
+    arguments = ["train", "parity", "--length", "14", "--store", str(tmp_path / "runs"), "--pattern"]
+    result = CliRunner().invoke(app, [*arguments, "top_k(999)"])
+    assert result.exit_code == 2
+    assert "no sequence is longer than 14" in result.output
+    assert not (tmp_path / "runs").exists()

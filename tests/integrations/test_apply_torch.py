@@ -149,14 +149,32 @@ def test_a_pattern_for_each_layer():
     applied = apply(model, layers={0: TopK(2), 2: "banded(3)"}, inverse_temperature=2)
     assert [(each.layer, str(each.pattern)) for each in applied] == [(0, "top_k(2)"), (2, "banded(3)")]
     assert repr(applied) == (
-        "2 of 3 attention layers switched at inverse temperature 2.0\n"
+        "3 attention layers found, 2 switched at inverse temperature 2.0; "
+        "semfocus.check(model, ...) tests that by running the model\n"
         "    0  top_k(2)   layers.0.self_attn\n"
         "    2  banded(3)  layers.2.self_attn"
     )
-    assert type(model.layers[1].self_attn) is nn.MultiheadAttention
     with torch.inference_mode(), capture(model) as traces:
         model(tokens(), src_key_padding_mask=PADDING)
-    assert [int(trace.kept.sum(-1).max()) for trace in traces] == [2, 3]
+    assert [(trace.layer, int(trace.kept.sum(-1).max())) for trace in traces] == [(0, 2), (1, 8), (2, 3)]
+
+
+def test_capture_numbers_layers_as_apply_does():
+    model = encoder().eval()
+    apply(model, TopK(2), layers=[2])
+    with torch.inference_mode(), capture(model) as traces:
+        model(tokens())
+    assert [trace.layer for trace in traces if trace.kept.sum(-1).max() == 2] == [2]
+    assert [trace.name for trace in traces] == [f"layers.{layer}.self_attn" for layer in range(3)]
+
+
+def test_a_layer_of_ours_that_is_left_out_keeps_its_pattern():
+    model = encoder().eval()
+    model.layers[1].self_attn = semfocus.MultiheadAttention(16, 4, batch_first=True, pattern=TopK(3))
+    apply(model, TopK(2), layers=[2])
+    with torch.inference_mode(), capture(model) as traces:
+        model(tokens())
+    assert [int(trace.kept.sum(-1).max()) for trace in traces] == [8, 3, 2]
 
 
 def test_a_copy_and_a_saved_model_can_be_restored():

@@ -3,13 +3,16 @@
 import contextlib
 import copy
 import json
+import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 import torch
 
 from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, apply, capture, restore
+from tests.integrations.tiny_configs import tiny_config
 from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens, transformers
 
 pytestmark = pytest.mark.hf
@@ -292,11 +295,68 @@ def test_the_choice_is_saved_with_the_model(name, tmp_path):
     assert json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["semfocus"] == entry
 
     loaded = type(model).from_pretrained(tmp_path).eval()
-    assert torch.equal(logits(loaded, name), stock)
+    with pytest.warns(UserWarning, match=r"was saved with top_k\(2\) and is full attention until"):
+        assert torch.equal(logits(loaded, name), stock)
     assert [(each.layer, each.pattern) for each in apply(loaded)] == [(1, TopK(2))]
     assert torch.equal(logits(loaded, name), switched)
     restore(loaded)
     assert torch.equal(logits(loaded, name), stock)
+
+
+@pytest.mark.parametrize("name", ["Siglip", "Siglip2"])
+def test_layers_of_every_kind_are_saved(name, tmp_path):
+    """The head of these models is an nn.MultiheadAttention."""
+    torch.manual_seed(0)
+    config = tiny_config(getattr(transformers, f"{name}VisionConfig"), initializer_range=0.4)
+    model = getattr(transformers, f"{name}VisionModel")(config).eval()
+    inputs = {"pixel_values": torch.randn(2, 3, 16, 16)}
+    if name == "Siglip2":
+        shapes = torch.tensor([[4, 4], [4, 4]])
+        inputs = {"pixel_values": torch.randn(2, 16, 48), "pixel_attention_mask": torch.ones(2, 16).long()}
+        inputs["spatial_shapes"] = shapes
+    stock = model(**inputs).pooler_output
+    kinds = [type(model.get_submodule(each.name)).__name__ for each in apply(model, TopK(2))]
+    assert "MultiheadAttention" in kinds
+    assert len(set(kinds)) == 2
+    switched = model(**inputs).pooler_output
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path).eval()
+    assert len(apply(loaded)) == len(kinds)
+    assert torch.equal(loaded(**inputs).pooler_output, switched)
+    restore(loaded)
+    assert torch.equal(loaded(**inputs).pooler_output, stock)
+    assert not torch.equal(switched, stock)
+
+
+def test_a_loaded_model_reminds_once_and_not_after_apply(tmp_path):
+    model = build("llama")
+    apply(model, TopK(2))
+    model.save_pretrained(tmp_path)
+    loaded, info = type(model).from_pretrained(tmp_path, output_loading_info=True)
+    assert not info["missing_keys"]
+    with pytest.warns(UserWarning, match="is full attention until"):
+        logits(loaded, "llama")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logits(loaded, "llama")
+        fresh = type(model).from_pretrained(tmp_path)
+        apply(fresh)
+        logits(fresh, "llama")
+        restore(fresh)
+        logits(fresh, "llama")
+        stock = build("llama")
+        stock.save_pretrained(tmp_path / "stock")
+        logits(type(stock).from_pretrained(tmp_path / "stock"), "llama")
+
+
+@pytest.mark.parametrize("order", ["semfocus, transformers", "transformers.modeling_utils, semfocus"])
+def test_the_reminder_needs_no_order_of_imports(order):
+    code = (
+        f"import {order}; from transformers import PreTrainedModel; "
+        "assert PreTrainedModel.from_pretrained.__func__._reminds; "
+        "assert PreTrainedModel.from_pretrained.__doc__"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_config_that_remembers_another_model_is_refused():

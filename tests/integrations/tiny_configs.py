@@ -152,7 +152,8 @@ def _values(default: Any, changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _layers(default: Any) -> tuple[list[int], list[str]]:
     """Numbers of some layers, at least two, that show every kind there is; and the fields with an entry per layer."""
-    number = getattr(default, "num_hidden_layers", None) or 0
+    number = getattr(default, "num_hidden_layers", None)
+    number = number if type(number) is int else 0
     kinds = [
         field.name
         for field in dataclasses.fields(default)

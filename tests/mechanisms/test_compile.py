@@ -1,5 +1,7 @@
 """torch.compile and torch.export see one graph, and it computes what the eager call does."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -82,6 +84,17 @@ def test_an_exported_length_may_vary():
     program = torch.export.export(module, tensors, dynamic_shapes=({2: length},) * 3).module()
     longer = [tensor.detach() for tensor in inputs(17, 17)]
     assert torch.allclose(program(*longer), module(*longer), atol=1e-5)
+
+
+def test_a_scale_that_a_graph_leaves_open():
+    def run(query, key, value):
+        return attention(query, key, value, TopK(3), scale=1 / math.sqrt(query.shape[-1]))
+
+    torch._dynamo.reset()
+    compiled = torch.compile(run, dynamic=True, fullgraph=True, backend="aot_eager")
+    for width in (5, 7):
+        tensors = [torch.randn(2, 2, 9, width, generator=torch.Generator().manual_seed(0)) for _ in range(3)]
+        assert torch.allclose(compiled(*tensors), run(*tensors), atol=1e-5)
 
 
 def test_without_kernels_there_is_one_graph_too():

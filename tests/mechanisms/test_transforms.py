@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from semfocus import Full, TopK, attention
+from semfocus import Banded, Full, TopK, TopP, attention
 from semfocus.model import Classifier, ModelConfig
 from tests.mechanisms.cases import NATIVE
 
@@ -36,6 +36,31 @@ def test_forward_mode_keeps_its_tangent():
         tangent = forward_ad.unpack_dual(output).tangent
     assert tangent is not None
     assert torch.allclose(tangent, difference, atol=1e-6)
+
+
+@pytest.mark.parametrize("pattern", [TopK(2), Full(), Banded(3), TopP(0.5)], ids=str)
+def test_vmap_is_a_batch(pattern):
+    mask = torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(1)) > 0.3
+    found = torch.vmap(lambda *rows: attention(*rows[:3], pattern, mask=rows[3]))(*inputs(), mask)
+    assert torch.allclose(found, attention(*inputs(), pattern, mask=mask[:, None]), atol=1e-12)
+
+
+def test_vmap_drops_as_it_is_told():
+    tensors = [each[:1].repeat(2, 1, 1, 1) for each in inputs()]
+    for randomness in ("same", "different"):
+        mapped = torch.vmap(lambda *row: attention(*row, TopK(4), dropout=0.5), randomness=randomness)
+        first, second = mapped(*tensors)
+        assert torch.equal(first, second) == (randomness == "same")
+
+
+@pytest.mark.parametrize("implementation", ["auto", "reference"])
+@pytest.mark.parametrize("text", ["top_k(3)", "full", "banded(3)", "top_p(0.5)", "random(2)", "banded(3)+G1"])
+def test_tensors_without_numbers_have_a_shape(text, implementation):
+    query = torch.empty(2, 40, 4, device="meta")
+    mask = torch.ones(40, 40, dtype=torch.bool, device="meta")
+    output = attention(query, query, query[..., :3], text, mask=mask, implementation=implementation)
+    assert output.shape == (2, 40, 3)
+    assert output.is_meta
 
 
 def test_a_model_can_be_differentiated_by_torch_func():

@@ -197,3 +197,10 @@ def test_a_row_without_a_split_among_rows_with_one_is_named(tmp_path: Path) -> N
     path.write_text("sequence,label,split\n0 1,a,train\n1 1,b,\n1 0,b,held_out\n")
     with pytest.raises(ValueError, match=r"data\.csv, line 3: no split"):
         FileTask(path).split(1, 1, torch.Generator())
+
+
+def test_rows_without_spaces_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "words.csv"
+    file.write_text("sequence,label\nabba,0\nbaba,1\n")
+    with pytest.warns(UserWarning, match=r"every row of .* is one symbol, such as 'baba': .*spaces"):
+        FileTask(file)

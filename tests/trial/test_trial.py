@@ -552,3 +552,32 @@ def test_a_real_null_and_a_real_planted_difference(tmp_path):
     assert again.finding == "no evidence"
     assert slowed.finding == "slower"
     assert slowed.steps.value > 1.2
+
+
+def test_a_model_that_would_be_switched_in_part_is_refused_before_training(tmp_path):
+    model, data = write(tmp_path)
+    hidden = (
+        "getattr(nn.functional, 'scaled_dot_' + 'product_attention')(x, x, x)"  # which reading does not see
+    )
+    text = model.read_text(encoding="utf-8").replace(
+        "return self.readout(self.encoder(self.embedding(tokens), src_key_padding_mask=dropped).mean(1))",
+        "x = self.encoder(self.embedding(tokens), src_key_padding_mask=dropped)\n"
+        f"        return self.readout({hidden}.mean(1))",
+    )
+    assert hidden in text
+    model.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"with top_k\(3\): .*Tiny model \(tiny.py:\d+\) .*is not switched"):
+        run_trial(model, data, ["top_k(3)"], directory=tmp_path / "out", seeds=2, settings=SETTINGS)
+    assert not (tmp_path / "out").exists()
+
+
+def test_held_out_rows_have_every_label_in_its_share(tmp_path):
+    rows = [f"a b,{'rare' if row % 10 == 0 else 'often'}" for row in range(300)]
+    (tmp_path / "data.csv").write_text("\n".join(["sequence,label", *rows]) + "\n")
+    data = read_data(tmp_path / "data.csv", Vocabulary(8, 0, 24), None)
+    rare = data.classes.index("rare")
+    for part, num in ((data.held_out, 3), (data.train, 27), (data.held_out.rows(slice(0, 10)), 1)):
+        assert int((part.labels == rare).sum()) == num
+    again = read_data(tmp_path / "data.csv", Vocabulary(8, 0, 24), None)
+    assert torch.equal(again.held_out.tokens, data.held_out.tokens)
+    assert torch.equal(again.held_out.labels, data.held_out.labels)

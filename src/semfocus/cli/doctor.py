@@ -188,7 +188,10 @@ def _page(facts: dict[str, Any]) -> str:
             *((name, found[name]) for name in REQUIRED if name in found),
         ],
         "missing": list(missing.items()),
-        "optional": [(name, found.get(name, f"not installed; {_command(name)}")) for name in OPTIONAL],
+        "optional": [
+            (name, found.get(name, f"not installed; pip install 'semfocus[{extra}]'"))
+            for name, extra in OPTIONAL.items()
+        ],
     }
     blocks = [
         "\n".join([title, *(f"  {name:<14} {value}".rstrip() for name, value in lines)])

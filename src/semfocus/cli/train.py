@@ -25,7 +25,22 @@ from semfocus.words import count_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from semfocus.runs import RunSpec
     from semfocus.runs.record import Record
+
+
+def _refuse_all_keys(spec: "RunSpec") -> None:
+    """A number beyond the length is a slip; a study may mean it, as the end of a sweep."""
+    from semfocus.mechanisms.pattern import PatternByRows
+
+    length, pattern = spec.training.length, spec.pattern_value
+    longest = length if isinstance(length, int) else max(length)
+    kept = pattern.most_kept() if isinstance(pattern, PatternByRows) else None
+    if kept is not None and kept > longest:
+        raise ValueError(
+            f"{spec.pattern} keeps up to {count_of(kept, 'key')}, and no sequence is longer than {longest}: "
+            f"that is full attention; choose a number below {longest}, or --pattern full"
+        )
 
 
 @explains_errors
@@ -77,6 +92,7 @@ def train(
     for text in settings or []:
         put(values, *parse_setting(text))
     spec = RunSpec(**values)
+    _refuse_all_keys(spec)
     resolve_device(device)  # an unusable one must be refused before anything is created
     runs = writable_store(store)
 

@@ -62,6 +62,13 @@ def trial(
         bool,
         typer.Option("--tune", help="Each arm at the best of three learning rates, chosen on other seeds."),
     ] = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Seven seeds first (for one pattern), and five more only if those decide nothing and could.",
+        ),
+    ] = False,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")
     ] = Path("trial"),
@@ -108,6 +115,7 @@ def trial(
             context=context,
             continued=continued,
             tune=tune,
+            until_decided=until_decided,
             device=device,
             threads=threads,
             workers=workers,

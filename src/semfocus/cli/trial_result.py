@@ -18,7 +18,8 @@ _HEADINGS = ("loss", "right", "rate", "ms", "steps", "seconds", "keys", "disper-
 
 
 def print_result(result: TrialResult) -> None:
-    """A table of the arms, then the verdict."""
+    """The decision, a table of the arms, then the evidence in words."""
+    typer.secho(result.decision().text, bold=True)
     typer.echo(f"{result.model} on {result.data}")
     rates = {_rate(result, arm) for arm in result.arms}
     shown = [True, result.has_accuracy, len(rates) > 1, *[True] * 5]

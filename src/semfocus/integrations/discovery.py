@@ -30,8 +30,18 @@ def names_of_forward(module: nn.Module) -> frozenset[str] | None:
     """
     own = vars(module).get("forward")
     if own is not None:
-        return _names(inspect.unwrap(getattr(own, "__func__", own)), type(module))
+        return _names(_unwrapped(own), type(module))
     return _names_of_class(type(module))  # type: ignore[arg-type]  # a class of modules has a hash
+
+
+def _unwrapped(function: Any) -> Any:
+    """What is inside wrappers, such as those of accelerate: partial functions around methods around functions."""
+    while True:
+        inner = inspect.unwrap(function)
+        inner = getattr(inner, "__func__", None) or getattr(inner, "func", inner)
+        if inner is function:
+            return function
+        function = inner
 
 
 @cache
@@ -195,9 +205,15 @@ def _unready(module: nn.Module, kind: Kind) -> str | None:
     """What a module of a known kind lacks."""
     if kind == "hugging_face" and not hasattr(getattr(module, "config", None), "_attn_implementation"):
         return "keeps no config that says which attention it uses"
-    if kind == "torch" and "forward" in vars(module):
+    if kind == "torch" and "forward" in vars(module) and not calls_old_forward(module):
         return "was given another forward, which a switch would not reach"
     return None
+
+
+def calls_old_forward(module: nn.Module) -> bool:
+    """Whether its forward is a wrapper of accelerate's, which calls the class's own by way of `_old_forward`."""
+    old = vars(module).get("_old_forward")
+    return old is not None and _unwrapped(old) is type(module).forward
 
 
 def _refusal_of(module: nn.Module) -> str | None:

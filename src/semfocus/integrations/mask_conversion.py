@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semfocus.kernels.onlookers import numbers_are_hidden
+
 #: a key so far below the highest of its row gets no weight from any softmax: it is meant to be forbidden
 FAR_BELOW = 1000.0
 
@@ -25,7 +27,7 @@ def allowed_and_bias(mask: Tensor) -> tuple[Tensor, Tensor | None]:
     allowed = ~((mask <= highest - FAR_BELOW) | (mask <= limits.min))
     bias = mask.masked_fill(~allowed, 0.0)
     # A graph may not branch on numbers, so there the mask stays a bias; and a learned one wants its gradient.
-    if torch.compiler.is_compiling() or mask.requires_grad or bias.any():
+    if numbers_are_hidden(mask) or mask.requires_grad or bias.any():
         return allowed, bias
     return allowed, None
 

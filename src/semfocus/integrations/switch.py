@@ -1,15 +1,18 @@
 """Switching an existing model to a pattern in place, and back."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import overload
 
 from torch import nn
 
 from semfocus.integrations.discovery import Found, find_attentions
+from semfocus.integrations.first_pass import FirstPass
 from semfocus.integrations.hugging_face.models import (
     HuggingFaceUndo,
     check_attention,
+    keep_choice,
     remembered,
     switch_attentions,
 )
@@ -20,7 +23,11 @@ from semfocus.integrations.selection import (
     patterns_of_layers,
 )
 from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
-from semfocus.mechanisms import AttachedPoint, Pattern
+from semfocus.integrations.torch.multihead import MultiheadAttention
+from semfocus.mechanisms import AttachedPoint, Full, Pattern
+from semfocus.mechanisms.observation import ambient_attentions
+from semfocus.reminder import forget
+from semfocus.words import count_of
 
 
 @dataclass(frozen=True)
@@ -57,18 +64,24 @@ class Applied(Sequence[AppliedLayer]):
         sharper = (
             "" if self.inverse_temperature == 1.0 else f" at inverse temperature {self.inverse_temperature}"
         )
-        lines = [f"{len(self.layers)} of {self.num_attentions} attention layers switched{sharper}"]
+        found = f"{count_of(self.num_attentions, 'attention layer')} found"
+        switched = "all" if len(self) == self.num_attentions else str(len(self))
+        lines = [
+            f"{found}, {switched} switched{sharper}; semfocus.check(model, ...) tests that by running the model"
+        ]
         width = max((len(str(each.pattern)) for each in self.layers), default=0)
         lines += [f"  {each.layer:>3}  {each.pattern!s:<{width}}  {each.name}" for each in self.layers]
         return "\n".join(lines)
 
 
 class Snapshot:
-    """Class, attributes and hooks before the forward pass of every module; their values are not copied."""
+    """Class, attributes and hooks around the forward pass of every module; their values are not copied."""
+
+    _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_forward_hooks_always_called")
 
     def __init__(self, model: nn.Module) -> None:
         self._modules = [
-            (module, type(module), dict(vars(module)), dict(module._forward_pre_hooks))
+            (module, type(module), dict(vars(module)), [dict(vars(module)[name]) for name in self._HOOKS])
             for module in model.modules()
         ]
 
@@ -77,8 +90,9 @@ class Snapshot:
             module.__class__ = cls
             vars(module).clear()
             vars(module).update(attributes)
-            module._forward_pre_hooks.clear()
-            module._forward_pre_hooks.update(hooks)
+            for name, before in zip(self._HOOKS, hooks, strict=True):
+                vars(module)[name].clear()
+                vars(module)[name].update(before)
 
 
 _UNDO = "_semfocus_undo"
@@ -88,6 +102,8 @@ _UNDO = "_semfocus_undo"
 class _Undo:
     """How to take back one `apply`; data, not functions, so that a copy of the model can be restored too."""
 
+    patterns: list[Pattern | None]
+    inverse_temperature: float
     torch: TorchUndo = field(default_factory=TorchUndo)
     hugging_face: HuggingFaceUndo = field(default_factory=HuggingFaceUndo)
 
@@ -112,15 +128,19 @@ def apply(
     pattern for each number; the others stay full attention.
     inverse_temperature: multiplies all scores of the switched layers.
 
+    Modules are found by their code. The first forward pass in training and in evaluation is watched too: if it meets
+    attention that was not found, it raises a ValueError with the line of code. `check` looks closer.
+
     Applying again replaces the earlier choice. Returns what was switched.
 
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
     >>> apply(encoder, "top_k(4)")
-    2 of 2 attention layers switched
+    2 attention layers found, all switched; semfocus.check(model, ...) tests that by running the model
         0  top_k(4)  layers.0.self_attn
         1  top_k(4)  layers.1.self_attn
     >>> restore(encoder)
     """
+    _refuse_no_model(model)
     found = find_attentions(model)
     if pattern is None and layers is None:
         patterns, inverse_temperature = remembered(model, len(found))
@@ -128,22 +148,67 @@ def apply(
         patterns = patterns_of_layers(pattern, layers, len(found))
         inverse_temperature = checked_inverse_temperature(inverse_temperature)
     _check(model, found, patterns)
-
-    before = Snapshot(model)
-    try:
-        if _UNDO in vars(model):
-            restore(model)
-        undo = vars(model)[_UNDO] = _Undo()
-        _switch(model, found, patterns, inverse_temperature, undo)
-    except BaseException:
-        before.put_back()
-        raise
+    _apply(model, found, patterns, inverse_temperature)
     switched = tuple(
         AppliedLayer(layer, each.name, pattern)
         for layer, (each, pattern) in enumerate(zip(found, patterns, strict=True))
         if pattern is not None
     )
     return Applied(switched, len(found), inverse_temperature)
+
+
+def _refuse_no_model(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        given = repr(model) if isinstance(model, str) else f"a {type(model).__name__}"
+        raise ValueError(
+            f"apply switches a model, a torch.nn.Module, got {given}: load it first, such as with "
+            "AutoModel.from_pretrained(name) or AutoModel.from_config(config)"
+        )
+
+
+def _apply(
+    model: nn.Module, found: list[Found], patterns: list[Pattern | None], inverse_temperature: float
+) -> None:
+    before = Snapshot(model)
+    try:
+        if _UNDO in vars(model):
+            restore(model)
+        undo = vars(model)[_UNDO] = _Undo(patterns, inverse_temperature)
+        _switch(model, found, undo)
+        FirstPass().attach(model)
+        forget(model)
+    except BaseException:
+        before.put_back()
+        raise
+
+
+@contextmanager
+def as_it_came(model: nn.Module) -> Iterator[None]:
+    """A switched model without its switch for a while, and without what is open around it."""
+    with ExitStack() as stack:
+        for ambient in ambient_attentions():
+            stack.enter_context(ambient.suspended())
+        if not is_switched(model):
+            yield
+            return
+        stack.enter_context(_restored(model))
+        yield
+
+
+@contextmanager
+def _restored(model: nn.Module) -> Iterator[None]:
+    choices = [(module, vars(module)[_UNDO]) for module in model.modules() if _UNDO in vars(module)]
+    restore(model)
+    try:
+        yield
+    finally:
+        for module, undo in choices:
+            _apply(module, find_attentions(module), undo.patterns, undo.inverse_temperature)
+
+
+def is_switched(model: nn.Module) -> bool:
+    """Whether `apply` was called on this module, or on one inside it."""
+    return any(_UNDO in vars(module) for module in model.modules())
 
 
 def restore(model: nn.Module) -> None:
@@ -153,6 +218,7 @@ def restore(model: nn.Module) -> None:
         undo = vars(module).pop(_UNDO, None)
         if undo is not None:
             undo.run()
+            FirstPass.detach(module)
             undone = True
     if not undone:
         raise ValueError(
@@ -189,19 +255,20 @@ def _refuse_cross_attention(found: list[Found], patterns: list[Pattern | None]) 
             )
 
 
-def _switch(
-    model: nn.Module,
-    found: list[Found],
-    patterns: list[Pattern | None],
-    inverse_temperature: float,
-    undo: _Undo,
-) -> None:
+def _switch(model: nn.Module, found: list[Found], undo: _Undo) -> None:
+    patterns, inverse_temperature = undo.patterns, undo.inverse_temperature
     pairs = list(zip(found, patterns, strict=True))
     for each, pattern in pairs:
         if each.kind == "torch" and pattern is not None:
             switch_module(each.module, pattern, inverse_temperature, undo.torch)
+        elif each.kind == "torch" and not isinstance(each.module, MultiheadAttention):
+            # Full attention of ours, so that it is a layer for `capture` too.
+            switch_module(each.module, Full(), 1.0, undo.torch)
     switch_encoders(model, undo.torch)
+    undo.hugging_face.configs.take(model)
     of_transformers = [pair for pair in pairs if pair[0].kind == "hugging_face"]
     if of_transformers:
         attentions, chosen = zip(*of_transformers, strict=True)
         switch_attentions(model, attentions, chosen, inverse_temperature, undo.hugging_face)
+    keep_choice(model, patterns, inverse_temperature)
+    undo.hugging_face.configs.note()

@@ -85,6 +85,8 @@ def _briefly(value: object) -> str:
 def _checked_scale(scale: object) -> float:
     if isinstance(scale, Tensor):  # the kernels would take its value and lose its gradient
         raise TypeError("scale must be a number; for a scale that is learned, multiply the query by it")
+    if torch.compiler.is_compiling():  # a number that a graph leaves open cannot be looked at
+        return scale  # type: ignore[return-value]
     if not isinstance(scale, Real) or not math.isfinite(scale):
         raise ValueError(f"scale must be a finite number, got {scale!r}")
     return float(scale)
@@ -112,7 +114,7 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 def _repeat_heads(query: Tensor, tensor: Tensor) -> Tensor:
     """Grouped-query attention: one key head serves a group of consecutive query heads."""
-    if query.dim() < 3 or tensor.dim() < 3 or query.shape[-3] % max(tensor.shape[-3], 1):
+    if query.dim() < 3 or tensor.dim() < 3 or not tensor.shape[-3] or query.shape[-3] % tensor.shape[-3]:
         raise ValueError(
             "enable_gqa needs (..., heads, length, features) with the number of query heads a multiple "
             f"of the key heads, got shapes {tuple(query.shape)} and {tuple(tensor.shape)}"

@@ -10,6 +10,7 @@ from torch import Tensor
 from semfocus.mechanisms.blockwise import blockwise_attention
 from semfocus.mechanisms.blockwise import refuses as blockwise_refuses
 from semfocus.mechanisms.call import AttentionCall, AttentionInfo, checked_call
+from semfocus.mechanisms.catalog import parse_pattern
 from semfocus.mechanisms.input_agnostic import Full
 from semfocus.mechanisms.native import native_attention
 from semfocus.mechanisms.native import refuses as native_refuses
@@ -50,7 +51,7 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    pattern: Pattern = ...,
+    pattern: Pattern | str = ...,
     *,
     mask: Tensor | None = ...,
     causal: bool = ...,
@@ -68,7 +69,7 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    pattern: Pattern = ...,
+    pattern: Pattern | str = ...,
     *,
     mask: Tensor | None = ...,
     causal: bool = ...,
@@ -85,7 +86,7 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    pattern: Pattern = Full(),  # noqa: B008  (a frozen value)
+    pattern: Pattern | str = Full(),  # noqa: B008  (a frozen value)
     *,
     mask: Tensor | None = None,
     causal: bool = False,
@@ -99,7 +100,7 @@ def attention(
     """Attention in which each query keeps the keys that `pattern` selects among the allowed ones.
 
     query (..., Lq, d), key (..., Lk, d), value (..., Lk, dv) -> (..., Lq, dv). Leading dimensions are
-    batch and heads. `scale` defaults to 1/sqrt(d).
+    batch and heads. `scale` defaults to 1/sqrt(d). pattern: a Pattern, or its text.
 
     mask: bool, True = may attend, broadcastable to (..., Lq, Lk).
     causal: query i stands at position Lk - Lq + i and sees keys up to that position.
@@ -118,6 +119,8 @@ def attention(
     >>> attention(query, key, value, TopK(1), scale=1.0).int().tolist()
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     """
+    if isinstance(pattern, str):
+        pattern = parse_pattern(pattern)
     call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, enable_gqa, generator)
     if return_info:
         if implementation not in ("auto", "reference"):

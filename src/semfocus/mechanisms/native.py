@@ -54,8 +54,11 @@ def refuses(call: AttentionCall) -> str | None:
     if call.query.device.type != "cpu" or call.query.dtype not in (*_DTYPES, *_CONVERTED):
         return f"native kernels are for floating-point numbers on the CPU, not {call.query.dtype} on {call.query.device}"
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
-    if max(num_queries, num_keys) >= 2**31 or min(num_queries, num_keys) == 0:
-        return "an empty or too long sequence"
+    if min(num_queries, num_keys) == 0:
+        return "an empty sequence"
+    # A graph is not to be limited by a length that no memory holds.
+    if not torch.compiler.is_compiling() and max(num_queries, num_keys) >= 2**31:
+        return "too long a sequence"
     return None
 
 

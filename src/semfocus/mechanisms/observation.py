@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -216,14 +217,55 @@ def attention_points(model: nn.Module) -> list[tuple[str, nn.Module, AttentionPo
     ]
 
 
+class AmbientAttention:
+    """Attention of ours that belongs to no module: calls are heard with the module whose code made them."""
+
+    def __init__(self) -> None:
+        self.is_suspended = False
+        self.listeners: tuple[Callable[[nn.Module | None, Tensor, AttentionInfo], None], ...] = ()
+
+    def point(self, caller: nn.Module | None) -> AttentionPoint:
+        """Where a call of this module is heard."""
+        point = AttentionPoint()
+        point.listeners = tuple(partial(each, caller) for each in self.listeners)
+        return point
+
+    @contextmanager
+    def known(self) -> Iterator[None]:
+        """`ambient_attentions` has it."""
+        _AMBIENT.append(self)
+        try:
+            yield
+        finally:
+            _AMBIENT.remove(self)
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Calls go their own way."""
+        before, self.is_suspended = self.is_suspended, True
+        try:
+            yield
+        finally:
+            self.is_suspended = before
+
+
+_AMBIENT: list[AmbientAttention] = []
+
+
+def ambient_attentions() -> list[AmbientAttention]:
+    """Those that are open, outermost first."""
+    return list(_AMBIENT)
+
+
 @contextmanager
 def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
     """While open, every attention call of `model` runs on the reference and adds one trace to the list.
 
-    Tensors are detached. Layers are numbered in the order of `model.named_modules()`.
+    Tensors are detached. Layers are numbered in the order of `model.named_modules()`; those of an open
+    `semfocus.sdpa` after them, in the order in which they are first called.
     """
-    points = attention_points(model)
-    if not points:
+    points, ambient = attention_points(model), ambient_attentions()
+    if not points and not ambient:
         raise ValueError(
             f"{type(model).__name__} has no attention of ours to capture; semfocus.apply(model, Full()) makes it ours"
         )
@@ -236,11 +278,16 @@ def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
         added.append((point, listener))
         if isinstance(point, AttachedPoint):
             hooks.append(module.register_forward_pre_hook(point.remember, with_kwargs=True))
+    around = _caller_recorder(traces, model, len(points))
+    for each in ambient:
+        each.listeners = (*each.listeners, around)
     try:
         yield traces
     finally:
         for hook in hooks:
             hook.remove()
+        for each in ambient:
+            each.listeners = tuple(listener for listener in each.listeners if listener is not around)
         for point, listener in added:
             point.listeners = tuple(each for each in point.listeners if each is not listener)
             if isinstance(point, AttachedPoint):
@@ -254,5 +301,19 @@ def _recorder(traces: list[AttentionTrace], layer: int, name: str) -> Listener:
                 layer, name, inputs.detach(), info.scores.detach(), info.kept, info.weights.detach()
             )
         )
+
+    return record
+
+
+def _caller_recorder(
+    traces: list[AttentionTrace], model: nn.Module, first: int
+) -> Callable[[nn.Module | None, Tensor, AttentionInfo], None]:
+    names = {id(module): name for name, module in model.named_modules()}
+    layers: dict[int, int] = {}
+
+    def record(caller: nn.Module | None, inputs: Tensor, info: AttentionInfo) -> None:
+        if id(caller) in names:
+            layer = layers.setdefault(id(caller), first + len(layers))
+            _recorder(traces, layer, names[id(caller)])(inputs, info)
 
     return record

@@ -1,5 +1,6 @@
 """Labelled rows of a table: which columns hold what, and the sequences they make."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,9 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
     real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
     labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
     everything = Batch(tokens, None if bool(real.all()) else real, labels)
-    train, held_out = _split(path, rows)
+    train, held_out, is_drawn = _split(path, rows, labels)
+    if is_drawn:  # rows were once drawn without regard to labels; those runs are others
+        digest = hashlib.sha256(f"{digest} by label".encode()).hexdigest()
     cut = f", {num_cut} of them cut," * bool(num_cut)
     return TrialData(
         "classification",
@@ -137,18 +140,33 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
     )
 
 
-def _split(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> tuple[Tensor, Tensor]:
-    """By a `split` column if there is one, else at random, always alike."""
+def _by_turns(order: Tensor, labels: Tensor) -> Tensor:
+    """The same rows in an order of which every part has the labels in their shares.
+
+    >>> _by_turns(torch.arange(6), torch.tensor([0, 0, 0, 0, 1, 1])).tolist()
+    [0, 1, 4, 2, 5, 3]
+    """
+    places = torch.zeros(len(order), dtype=torch.float64)
+    for label in labels.unique():
+        of_label = (labels[order] == label).nonzero().squeeze(1)
+        places[of_label] = (torch.arange(len(of_label), dtype=torch.float64) + 0.5) / len(of_label)
+    return order[places.argsort(stable=True)]
+
+
+def _split(
+    path: Path, rows: Sequence[tuple[int, dict[str, Any]]], labels: Tensor
+) -> tuple[Tensor, Tensor, bool]:
+    """By a `split` column if there is one, else at random, always alike, with every label's share; and which of the two."""
     lines = [line for line, _ in rows]
     said = split_indices(path, lines, [split_of(path, line, fields) for line, fields in rows])
     if said is not None:
         train, held_out = (torch.tensor(part, dtype=torch.long) for part in said)
     else:
-        order = torch.randperm(len(rows), generator=stream(0, "split"))
+        order = _by_turns(torch.randperm(len(rows), generator=stream(0, "split")), labels)
         num = max(1, round(len(rows) * HELD_OUT_SHARE))
         train, held_out = order[num:], order[:num]
     if not len(train) or not len(held_out):
         raise ValueError(
             f"{path}: needs rows to train on and rows to hold out, got {len(train)} and {len(held_out)}"
         )
-    return train, held_out
+    return train, held_out, said is None

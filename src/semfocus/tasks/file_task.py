@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -44,6 +45,11 @@ class FileTask(Task):
         self.lines = [row.line for row in rows]
         lengths = self.real(self.tokens).sum(1)
         self.paper_length: Length = (int(lengths.min()), int(lengths.max()))
+        if lengths.max() == 1 and max(map(len, self.symbols)) > 1:
+            warnings.warn(
+                f"every row of {path} is one symbol, such as {self.symbols[-1]!r}: symbols are separated by spaces",
+                stacklevel=2,
+            )
         self.chance_accuracy = float(self.labels.bincount().max() / len(rows))
         self._label_of = dict(zip(map(tuple, self.tokens.tolist()), self.labels.tolist(), strict=True))
 

@@ -8,9 +8,10 @@ from statistics import fmean, median
 from typing import Any
 
 from semfocus.trial.curve import Curve
+from semfocus.trial.decision import Decision, decide
 from semfocus.trial.inside import QUANTITIES
 from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
-from semfocus.trial.verdict import Verdict, can_show, judge
+from semfocus.trial.verdict import Looks, Verdict, can_show, judge
 from semfocus.trial.wording import learned_sentence, sentence, time_sentence, too_few
 
 Record = dict[str, Any]
@@ -44,6 +45,8 @@ class TrialResult:
     guess_loss: float | None = None
     #: the accuracy of always answering the most frequent label; None without labels
     guess_accuracy: float | None = None
+    #: 2 if more seeds were to follow unless the first decided
+    looks: Looks = 1
 
     @cached_property
     def curves(self) -> dict[Arm, dict[int, Curve]]:
@@ -61,6 +64,7 @@ class TrialResult:
                 self.curves[arm],
                 name_of(arm),
                 1 if arm == SHARPER_FULL else self.num_patterns,
+                looks=self.looks,
             )
             for arm in self.arms
             if arm != FULL
@@ -78,10 +82,27 @@ class TrialResult:
                 name_of(arm),
                 self.num_patterns,
                 "sharper full attention",
+                self.looks,
             )
             for arm in self.arms
             if arm not in (FULL, SHARPER_FULL)
         }
+
+    @property
+    def of_patterns(self) -> list[Verdict]:
+        """The verdicts on what the trial is about."""
+        return [verdict for arm, verdict in self.verdicts.items() if arm != SHARPER_FULL]
+
+    def decision(self) -> Decision:
+        """The line that everything else is the evidence for."""
+        seconds = [
+            [times[-1] for each in runs.values() if (times := each["curve"].get("seconds"))]
+            for runs in self.records.values()
+        ]
+        per_seed = math.fsum(fmean(each) for each in seconds if each)
+        return decide(
+            self.of_patterns, per_seed if math.isfinite(per_seed) else 0.0, self.looks, self._warnings()
+        )
 
     def final_loss(self, arm: Arm) -> float | None:
         """The held-out loss at the last look, on average over seeds: above the lowest where runs overfit."""
@@ -135,11 +156,11 @@ class TrialResult:
         return [(step, median(values)) for step, values in sorted(by_step.items())]
 
     def sentences(self) -> list[str]:
-        """The verdict in words, the most important first."""
+        """The evidence in words, after the decision: the most important first."""
         found = self._warnings()
         first = next(iter(self.verdicts.values()))
-        if not can_show(first.num_seeds, self.num_patterns):
-            found.append(too_few(first.num_seeds, self.num_patterns))
+        if not can_show(first.num_seeds, self.num_patterns, self.looks):
+            found.append(too_few(first.num_seeds, self.num_patterns, self.looks))
         for verdict in self.verdicts.values():
             found.append(f"{_begin(sentence(verdict))} {time_sentence(verdict)}".rstrip())
         for arm, verdict in self.against_sharper.items():
@@ -198,6 +219,7 @@ class TrialResult:
             "guess_loss": self.guess_loss,
             "guess_accuracy": self.guess_accuracy if self.has_accuracy else None,
             "settings": self.settings.model_dump(mode="json"),
+            "decision": asdict(self.decision()),
             "sentences": self.sentences(),
             "verdicts": [asdict(verdict) for verdict in self.verdicts.values()],
             "arms": [

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from torch import Tensor, nn
+
 from semfocus.execution.display import display
 from semfocus.execution.executor import Conditions, Executor, Hear, make_executor
 from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
+from semfocus.integrations import check
 from semfocus.mechanisms import Pattern
-from semfocus.subjects.batch import TrialData
+from semfocus.subjects.batch import Batch, TrialData
 from semfocus.subjects.subject import Subject, refuse_data, refuse_future
 from semfocus.training.device import resolve_device
+from semfocus.trial.decision import is_futile
 from semfocus.trial.jobs import TrialItem, TrialOptions, described_trial, opened
 from semfocus.trial.result import TrialResult
 from semfocus.trial.spec import (
@@ -32,6 +36,8 @@ from semfocus.trial.verdict import seeds_needed
 
 #: of a run whose worker was killed; an error of the model is not tried again
 _ATTEMPTS = 3
+#: of the second look
+_MORE_SEEDS = 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Prepared:
     seeds: int
     settings: TrialSettings
     tune: bool
+    #: of a second look, if the first decides nothing; None for one look
+    at_most: int | None = None
 
 
 def run_trial(
@@ -58,6 +66,7 @@ def run_trial(
     context: int | None = None,
     continued: bool = False,
     tune: bool = False,
+    until_decided: bool = False,
     arms: Sequence[Arm] | None = None,
     executor: Literal["serial", "pool"] = "pool",
     workers: int | None = None,
@@ -73,10 +82,13 @@ def run_trial(
     data: rows with labels (.csv, .tsv, .jsonl), or a text for causal language modelling (any other ending).
     directory: where runs are kept; a trial that was interrupted continues, and runs that have ended are read.
     seeds: by default the fewest with which a difference can be shown. `continued`: from the weights of the directory.
+    until_decided: a first look at the fewest seeds, and five more if it decides nothing and they could show anything.
     tune: each arm at the best learning rate of three, chosen on other seeds. `arms` instead of patterns: compare these.
     executor: `pool` trains several runs at once, by default one per core, or one alone on a GPU; `serial`: here.
     """
-    prepared = prepare(model, data, patterns, seeds, settings, context, continued, tune, arms)
+    prepared = prepare(
+        model, data, patterns, seeds, settings, context, continued, tune, arms, until_decided=until_decided
+    )
     if executor not in ("serial", "pool"):
         raise ValueError(f"the executor of a trial must be serial or pool, got {executor!r}")
     options = TrialOptions(
@@ -127,6 +139,8 @@ def prepare(
     continued: bool,
     tune: bool,
     arms: Sequence[Arm] | None = None,
+    *,
+    until_decided: bool = False,
 ) -> Prepared:
     """Read model and data, and refuse what cannot work before anything is trained."""
     chosen = list(arms) if arms is not None else arms_of(patterns)
@@ -142,12 +156,35 @@ def prepare(
     for arm in every:
         spec = TrialRunSpec(subject.digest, found.digest, found.longest, arm, 0, settings or TrialSettings())
         untrained = build(spec, subject)
+        if not arm.is_untouched:
+            refuse_problems(subject, untrained, found.train, arm)
         if found.kind == "text":
             refuse_future(subject, untrained, found.train, None if arm.is_untouched else arm.label)
-    num = seeds_needed(len(chosen)) if seeds is None else seeds
+    if until_decided and seeds is not None:
+        raise ValueError("until_decided adds seeds as it needs them: leave seeds out")
+    num = seeds_needed(len(chosen), 2 if until_decided else 1) if seeds is None else seeds
     if not 1 <= num <= 20:
         raise ValueError(f"seeds must be from 1 to 20, got {num}")
-    return Prepared(subject, found, every, len(chosen), num, settings or TrialSettings(), tune)
+    at_most = num + _MORE_SEEDS if until_decided else None
+    return Prepared(subject, found, every, len(chosen), num, settings or TrialSettings(), tune, at_most)
+
+
+class _Loss(nn.Module):
+    """The loss of a batch as the forward pass of a model, however the subject calls it."""
+
+    def __init__(self, subject: Subject, model: nn.Module) -> None:
+        super().__init__()
+        self.subject, self.model = subject, model
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.subject.loss(self.model, batch)
+
+
+def refuse_problems(subject: Subject, model: nn.Module, batch: Batch, arm: Arm) -> None:
+    """A model that is switched in part, or wrongly, would be compared with itself, or with something else."""
+    report = check(_Loss(subject, model), batch.rows(slice(0, 2)))
+    if not report.ok:
+        raise ValueError(f"{subject.name} with {arm.label}: {'; '.join(report.problems)}")
 
 
 def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
@@ -162,10 +199,23 @@ def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
 
     if prepared.tune:
         rates = tuned(prepared.arms, prepared.settings.learning_rate, spec_of, train.records)
-    specs = [spec_of(arm, seed, rates[arm]) for seed in range(prepared.seeds) for arm in prepared.arms]
-    records: dict[Arm, dict[int, dict[str, Any]]] = {arm: {} for arm in prepared.arms}
-    for spec, record in zip(specs, train.records(specs), strict=True):
-        records[spec.arm][spec.seed] = record
+
+    def result_of(num_seeds: int) -> TrialResult:
+        specs = [spec_of(arm, seed, rates[arm]) for seed in range(num_seeds) for arm in prepared.arms]
+        records: dict[Arm, dict[int, dict[str, Any]]] = {arm: {} for arm in prepared.arms}
+        for spec, record in zip(specs, train.records(specs), strict=True):
+            records[spec.arm][spec.seed] = record
+        return _result(prepared, rates, records)
+
+    first = result_of(prepared.seeds)
+    if prepared.at_most is None or first.decision().kind != "undecided":
+        return first
+    return first if is_futile(first.of_patterns, prepared.at_most, 2) else result_of(prepared.at_most)
+
+
+def _result(
+    prepared: Prepared, rates: dict[Arm, float], records: dict[Arm, dict[int, dict[str, Any]]]
+) -> TrialResult:
     return TrialResult(
         prepared.subject.name,
         prepared.data.kind,
@@ -177,6 +227,7 @@ def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
         records,
         prepared.data.guess_loss if prepared.subject.is_cross_entropy else None,
         prepared.data.guess_accuracy(prepared.settings.held_out),
+        1 if prepared.at_most is None else 2,
     )
 
 

@@ -17,26 +17,32 @@ ALPHA = 0.05
 MOST_FALSE = 1 / 16
 
 
-def seeds_needed(num_arms: int = 1) -> int:
+#: how often a trial is judged: once, or a second time with more seeds if the first decides nothing; each time may then
+#: be wrong half as often, so that both together are no more wrong than one
+Looks = Literal[1, 2]
+
+
+def seeds_needed(num_arms: int = 1, looks: Looks = 1) -> int:
     """The fewest seeds with which any of so many arms could be found different: 6 for one, 7 for two.
 
-    >>> [seeds_needed(num) for num in (1, 2, 3, 4)]
-    [6, 7, 8, 8]
+    >>> [seeds_needed(num) for num in (1, 2, 3, 4)], [seeds_needed(num, 2) for num in (1, 2, 3, 4)]
+    ([6, 7, 8, 8], [7, 8, 9, 9])
     """
     num = 2
-    while not can_show(num, num_arms):
+    while not can_show(num, num_arms, looks):
         num += 1
     return num
 
 
-def can_show(num: int, num_arms: int = 1) -> bool:
+def can_show(num: int, num_arms: int = 1, looks: Looks = 1) -> bool:
     """Whether so many seeds can show any difference."""
-    return rejecting_patterns(num, steps_alpha(num, num_arms)) >= 1
+    return rejecting_patterns(num, steps_alpha(num, num_arms, looks)) >= 1
 
 
-def steps_alpha(num: int, num_arms: int = 1) -> float:
+def steps_alpha(num: int, num_arms: int = 1, looks: Looks = 1) -> float:
     """What is left for the test of steps: unanimity in where runs ended may happen by chance too, with `smallest_p`."""
-    return max(0.0, min(ALPHA / num_arms, MOST_FALSE / num_arms - smallest_p(num)))
+    shares = num_arms * looks
+    return max(0.0, min(ALPHA / shares, MOST_FALSE / shares - smallest_p(num)))
 
 
 #: faster: fewer steps to the same loss, and it did not end higher; slower: the other way round. better, worse: no clear
@@ -110,18 +116,23 @@ def judge(
     name: str = "",
     num_arms: int = 1,
     reference: str = "full attention",
+    looks: Looks = 1,
 ) -> Verdict:
     """The verdict on curves by seed; with several arms, each is judged so strictly that all verdicts together hold."""
     seeds = sorted(full.keys() & arm.keys())
     if not seeds:
         raise ValueError(f"no seed has both a run of {reference} and one of {name or 'the arm'}")
     return judge_pairs(
-        [paired_ratio(seed, full[seed], arm[seed]) for seed in seeds], name, num_arms, reference
+        [paired_ratio(seed, full[seed], arm[seed]) for seed in seeds], name, num_arms, reference, looks
     )
 
 
 def judge_pairs(
-    pairs: Sequence[PairedRatio], name: str = "", num_arms: int = 1, reference: str = "full attention"
+    pairs: Sequence[PairedRatio],
+    name: str = "",
+    num_arms: int = 1,
+    reference: str = "full attention",
+    looks: Looks = 1,
 ) -> Verdict:
     """The verdict on pairs: a pure function of numbers.
 
@@ -129,15 +140,16 @@ def judge_pairs(
     be its inverse, and what ended higher end lower. The exact sign-flip test counts how many of all such exchanges would
     have looked as extreme in steps; that one arm ends higher with every seed, two of them do. No distribution is assumed.
     """
-    alpha = steps_alpha(len(pairs), num_arms)
+    alpha = steps_alpha(len(pairs), num_arms, looks)
     logs = [pair.log for pair in pairs if not pair.diverged]
     steps = _ratio(logs, alpha)
     spread = cautious_spread(logs)
     effect = detectable(len(logs), spread, alpha) if len(logs) == len(pairs) else None
-    ended = _ended(pairs) if can_show(len(pairs), num_arms) else None
+    enough = can_show(len(pairs), num_arms, looks)
+    ended = _ended(pairs) if enough else None
     return Verdict(
         arm=name,
-        finding=_finding(pairs, steps, ended, can_show(len(pairs), num_arms)),
+        finding=_finding(pairs, steps, ended, enough),
         steps=steps,
         seconds=_ratio([pair.seconds_log for pair in pairs if not pair.diverged], alpha),
         p=sign_flip_p(logs),

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from semfocus.analysis.statistics import smallest_p
-from semfocus.trial.verdict import Ratio, Verdict, seeds_needed
+from semfocus.trial.verdict import Looks, Ratio, Verdict, seeds_needed
 from semfocus.words import count_of
 
 
-def too_few(num_seeds: int, num_arms: int = 1) -> str:
+def too_few(num_seeds: int, num_arms: int = 1, looks: Looks = 1) -> str:
     """Why a trial has no verdict."""
     return (
         f"{count_of(num_seeds, 'seed')} cannot show a difference (the smallest possible p is "
-        f"{smallest_p(num_seeds):.2g}): use {seeds_needed(num_arms)} or more. So far:"
+        f"{smallest_p(num_seeds):.2g}): use {seeds_needed(num_arms, looks)} or more. So far:"
     )
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from semfocus.integrations.mask_conversion import allowed_and_bias
 from semfocus.integrations.selection import counts_positions, needs_places, refuse_padding
+from semfocus.kernels.onlookers import numbers_are_hidden
 from semfocus.mechanisms import AttachedPoint, Pattern
 from semfocus.mechanisms.observation import Changes, attend_at
 
@@ -30,6 +31,9 @@ _HARMLESS = frozenset(
         "position_ids",
         "return_dict",
         "use_cache",
+        # what tokenizers add to a batch, which models that do not know it pass on
+        *("token_type_ids", "mm_token_type_ids", "special_tokens_mask", "offset_mapping", "length"),
+        *("overflowing_tokens", "num_truncated_tokens", "overflow_to_sample_mapping"),
         *("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k", "cu_seqlens"),
     }
 )
@@ -51,7 +55,7 @@ def register() -> None:
         from transformers import AttentionInterface, AttentionMaskInterface
     except ImportError as error:
         raise ImportError(
-            "a Hugging Face model needs transformers 5.22 or later: pip install 'semfocus[hf]'"
+            "a Hugging Face model needs transformers 5.21 or later: pip install 'semfocus[hf]'"
         ) from error
 
     for name, mask_function in ((NAME, semfocus_mask), (ADDITIVE_NAME, additive_mask)):
@@ -204,8 +208,8 @@ def _check_positions(
         )
     if mask is None or not needs_places(pattern):
         return
-    if not is_whole and (torch.compiler.is_compiling() or not mask[..., -1, -1].any()):
+    if not is_whole and (numbers_are_hidden(mask) or not mask[..., -1, -1].any()):
         raise ValueError(f"{pattern} counts positions, which a cache of fixed size moves: use a DynamicCache")
-    if not torch.compiler.is_compiling():
+    if not numbers_are_hidden(mask):
         # A window hides the first key from the last query; padding hides it from all.
         refuse_padding(pattern, mask[..., -1, :] if sliding_window is None else mask.any(-2))

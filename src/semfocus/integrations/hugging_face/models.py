@@ -11,6 +11,7 @@ from semfocus.integrations.discovery import Found, names_of_forward
 from semfocus.integrations.hugging_face.attention import ADDITIVE_NAME, NAME, SwitchedAttention, register
 from semfocus.integrations.selection import as_pattern, checked_inverse_temperature, needs_places
 from semfocus.mechanisms import AttachedPoint, Full, Pattern, WithGlobals
+from semfocus.reminder import ENTRY
 
 
 @dataclass
@@ -93,9 +94,6 @@ def _differ(one: Any, other: Any) -> bool:
         return True
 
 
-#: the entry of a config that remembers the choice, so that it is saved and loaded with the model
-ENTRY = "semfocus"
-
 #: arguments of an attention call that say which keys to keep, which is what a pattern does
 _OWN_SELECTION = {"indices=", "block_indices="}
 
@@ -150,7 +148,6 @@ def switch_attentions(
     undo: HuggingFaceUndo,
 ) -> None:
     """From now on these modules call our functions; a layer without a pattern is full attention as before."""
-    undo.configs.take(model)
     for each_config in undo.configs.configs:
         each_config.ours._attn_implementation_internal = _implementation(model, each_config.ours)
     for each, pattern in zip(found, patterns, strict=True):
@@ -164,11 +161,14 @@ def switch_attentions(
         module: Any = each.module
         ours = module.config._attn_implementation
         each.module.register_forward_pre_hook(OtherAttentionRefusal(ours))
+
+
+def keep_choice(model: nn.Module, patterns: Sequence[Pattern | None], inverse_temperature: float) -> None:
+    """Write the patterns of all attention layers, of whatever kind, into the model's config."""
     config = getattr(model, "config", None)
     if hasattr(config, "_attn_implementation"):
         texts = [None if pattern is None else str(pattern) for pattern in patterns]
         setattr(config, ENTRY, {"patterns": texts, "inverse_temperature": inverse_temperature})
-    undo.configs.note()
 
 
 def _implementation(model: nn.Module, config: Any) -> str:

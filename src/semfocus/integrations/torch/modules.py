@@ -1,6 +1,7 @@
 """Switching nn.MultiheadAttention in place: the module stays, with its parameters and hooks; its class changes."""
 
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any
 
 from torch import nn
@@ -8,7 +9,7 @@ from torch import nn
 from semfocus.integrations.torch.multihead import MultiheadAttention, check_pattern
 from semfocus.mechanisms import Pattern
 
-_OURS = ("pattern", "inverse_temperature", "_qkv_same_embed_dim")
+_OURS = ("pattern", "inverse_temperature", "_qkv_same_embed_dim", "_old_forward")
 
 
 @dataclass
@@ -43,6 +44,8 @@ def switch_module(module: nn.Module, pattern: Pattern, inverse_temperature: floa
     module.__dict__.update(
         pattern=pattern, inverse_temperature=inverse_temperature, _qkv_same_embed_dim=False
     )
+    if "_old_forward" in values:  # what a wrapper of accelerate calls
+        module.__dict__["_old_forward"] = MethodType(MultiheadAttention.forward, module)
 
 
 def switch_encoders(model: nn.Module, undo: TorchUndo) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from semfocus.integrations.mask_conversion import TorchMasks, allowed_and_bias
 from semfocus.integrations.selection import checked_inverse_temperature, counts_positions, refuse_padding
+from semfocus.kernels.onlookers import numbers_are_hidden
 from semfocus.mechanisms import AttentionPoint, Full, Pattern, parse_pattern
 from semfocus.mechanisms.observation import Changes, attend_at
 
@@ -145,7 +146,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
                 "use full attention or a pattern of scores such as TopK(5), or semfocus.attention, which takes the "
                 "queries to be the last positions"
             )
-        if padding is not None and not torch.compiler.is_compiling():
+        if padding is not None and not numbers_are_hidden(padding):
             there = ~padding if padding.dtype == torch.bool else allowed_and_bias(padding)[0]
             refuse_padding(self.pattern, there)
 
@@ -181,7 +182,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
 
     def _with_added_keys(self, key: Tensor, value: Tensor, masks: TorchMasks) -> tuple[Tensor, Tensor]:
         """add_bias_kv and add_zero_attn: keys after the last, which compete like any other."""
-        shape = (len(key), self.num_heads, 1, self.head_dim)
+        shape = (key.shape[0], self.num_heads, 1, self.head_dim)
         if self.bias_k is not None and self.bias_v is not None:
             added = (
                 each.to(key.dtype).view(1, *shape[1:]).expand(shape) for each in (self.bias_k, self.bias_v)

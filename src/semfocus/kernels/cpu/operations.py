@@ -101,7 +101,10 @@ def _differentiate(ctx: Any, grad_output: Tensor, *_: Any) -> tuple[Any, ...]:
 
 
 def _refuse_second_derivative(ctx: Any, *_: Any) -> tuple[Any, ...]:
-    raise RuntimeError("native attention has no second derivative; use implementation='torch' or 'reference'")
+    raise RuntimeError(
+        "native attention has no second derivative; use implementation='torch' or 'reference', "
+        "or, with a model, compute the output inside `with semfocus.capture(model):`"
+    )
 
 
 attend_operation.register_autograd(_differentiate, setup_context=_save)

@@ -33,6 +33,7 @@ def trial_page(result: TrialResult, command: str = "") -> str:
         chosen,
         title=TITLE,
         result=result,
+        decision=result.decision(),
         sentences=result.sentences(),
         arms=[(chosen[arm.label], _cells(result, arm)) for arm in result.arms],
         ratios=album.add(RATIOS.of(result, groups, inks=chosen)),

@@ -1,0 +1,314 @@
+"""`check`: what `apply` did to a model, verified by running it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from semfocus.integrations.first_pass import unwatched
+from semfocus.integrations.foreign_attention import AttentionWatch
+from semfocus.integrations.switch import as_it_came, is_switched
+from semfocus.integrations.variations import Inputs, without_labels
+from semfocus.mechanisms import Full, capture
+from semfocus.mechanisms.observation import ambient_attentions, attention_points
+from semfocus.mechanisms.pattern import PatternByRows
+from semfocus.words import count_of
+
+#: how far outputs may be apart, relative to the largest: rounding, through many layers
+_TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What was found; `tested` and `not_tested` say in words what that rests on."""
+
+    problems: list[str] = field(default_factory=list)
+    tested: list[str] = field(default_factory=list)
+    not_tested: list[str] = field(default_factory=list)
+    #: operations of other libraries, of which nobody can see whether there is attention inside
+    cannot_see: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def raise_for_problems(self) -> None:
+        """ValueError with all problems, if there is any."""
+        if self.problems:
+            raise ValueError("; ".join(self.problems))
+
+    def __str__(self) -> str:
+        lines = [count_of(len(self.problems), "problem") if self.problems else "no problem found"]
+        lines += [f"  problem: {each}" for each in self.problems]
+        lines += [f"  tested: {each}" for each in self.tested]
+        lines += [f"  not tested: {each}" for each in self.not_tested]
+        lines += [f"  cannot see inside: {each}" for each in self.cannot_see]
+        return "\n".join(lines)
+
+
+def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
+    """Run a switched model on inputs of yours, and report what is wrong with it.
+
+    All attention that was computed is ours. Full attention of ours equals the model as it came, to the precision of its
+    type. No layer keeps more keys than its pattern says. What the inputs show of these too: a model that was causal is
+    causal; padding on the left and on the right changes nothing that it did not change before; a cache gives what the
+    whole sequence gives. About twenty forward passes. Mode, patterns, buffers and random numbers are as before.
+
+    >>> import semfocus
+    >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
+    >>> applied = semfocus.apply(encoder, "top_k(4)")
+    >>> check(encoder, torch.randn(2, 10, 8)).ok
+    True
+    """
+    if not attention_points(model) and not ambient_attentions():
+        return CheckReport([f"{type(model).__name__} has no attention of ours: call semfocus.apply first"])
+    report = CheckReport()
+    with _left_as_it_is(model), unwatched():
+        _Check(model, Inputs(args, inputs), report).run()
+    return report
+
+
+@dataclass
+class _Check:
+    model: nn.Module
+    inputs: Inputs
+    report: CheckReport
+
+    def run(self) -> None:
+        self._watch()
+        self.model.eval()
+        self._support()
+        if not is_switched(self.model) and not ambient_attentions():
+            self.report.not_tested.append("equality with the model as it came: semfocus.apply was not called")
+            return
+        self.tolerance = max(
+            _TOLERANCES.get(each.dtype, 0.0) for each in (*self.model.parameters(), torch.zeros(()))
+        )
+        with as_it_came(self.model):
+            theirs = {id(point) for _, _, point in attention_points(self.model)}
+            expected = _outputs(self.model, self.inputs)
+        self._compare_full(self.inputs, expected, theirs, "full attention of ours")
+        inputs = without_labels(self.inputs, self.model)
+        self._causality(inputs)
+        for side in ("left", "right"):
+            self._padding(inputs, side, theirs)
+        self._cache(inputs)
+
+    def _watch(self) -> None:
+        """In the mode it is in, and in evaluation, with and without gradients: each may take another way."""
+        watch = AttentionWatch(self.model)
+        modes = [self.model.training] if not self.model.training else [True, False]
+        for mode in modes:
+            self.model.train(mode)
+            for context in (torch.enable_grad, torch.no_grad):
+                with context(), watch:
+                    self.inputs.given_to(self.model)
+        self.report.problems.extend(f"{each}, which is not switched" for each in watch.found)
+        self.report.cannot_see.extend(watch.unseen)
+        self.report.tested.append("which attention is computed, operation by operation")
+
+    def _support(self) -> None:
+        output = _outputs(self.model, self.inputs)
+        with capture(self.model) as traces:
+            captured = _outputs(self.model, self.inputs)
+        points = attention_points(self.model)
+        patterns = [getattr(point, "pattern", None) for _, _, point in points]
+        around = [getattr(each, "pattern", None) for each in ambient_attentions()[-1:]]
+        for trace in traces:
+            pattern = patterns[trace.layer] if trace.layer < len(points) else around[0]
+            most = pattern.most_kept() if isinstance(pattern, PatternByRows) else None
+            kept = int(trace.kept.sum(-1).max())
+            if most is not None and kept > most:
+                self.report.problems.append(
+                    f"layer {trace.layer} ({trace.name}) kept {kept} keys under {pattern}"
+                )
+        self.report.tested.append("how many keys each layer keeps")
+        unused = sorted(set(range(len(points))) - {trace.layer for trace in traces})
+        for layer in unused:
+            self.report.not_tested.append(f"layer {layer} ({points[layer][0]}): these inputs do not reach it")
+        apart = distance(output, captured)
+        if apart > max(_TOLERANCES.get(each.dtype, 0.0) for each in (*output, torch.zeros(()))):
+            self.report.problems.append(
+                f"the output is not that of the attention that was captured (apart by {apart:.2g})"
+            )
+
+    def _compare_full(self, inputs: Inputs, expected: list[Tensor], theirs: set[int], what: str) -> None:
+        with self._full(theirs):
+            found = _outputs(self.model, inputs)
+        apart = distance(found, expected, inputs.real())
+        if apart > self.tolerance:
+            self.report.problems.append(
+                f"{what} is not what the model as it came computes: outputs are apart by {apart:.2g} of the largest"
+            )
+        self.report.tested.append(f"{what} equals the model as it came (apart by {apart:.1g})")
+
+    @contextmanager
+    def _full(self, theirs: set[int]) -> Iterator[None]:
+        points: list[Any] = [
+            *(point for _, _, point in attention_points(self.model) if id(point) not in theirs),
+            *ambient_attentions(),
+        ]
+        before = [(point, point.pattern, point.inverse_temperature) for point in points]
+        for point in points:
+            point.pattern, point.inverse_temperature = Full(), 1.0
+        try:
+            yield
+        finally:
+            for point, pattern, inverse_temperature in before:
+                point.pattern, point.inverse_temperature = pattern, inverse_temperature
+
+    def _causality(self, inputs: Inputs) -> None:
+        changed = inputs.with_later_changed()
+        if changed is None:
+            self.report.not_tested.append("causality: there is no sequence of four or more among the inputs")
+            return
+        start, other = changed
+
+        def moved() -> float | None:
+            pair = (_outputs(self.model, inputs), _outputs(self.model, other))
+            before, after = ([each[:, :start] for each in side if _has_length(each, inputs)] for side in pair)
+            return distance(after, before) if before else None
+
+        with as_it_came(self.model):
+            stock = moved()
+        if stock is None or stock > self.tolerance:
+            self.report.not_tested.append("causality: the model as it came is not causal on these inputs")
+            return
+        found = moved()
+        assert found is not None
+        if found > self.tolerance:
+            self.report.problems.append(
+                f"it sees the future: later tokens move earlier outputs by {found:.2g} of the largest, and did not before"
+            )
+        self.report.tested.append("causality")
+
+    def _padding(self, inputs: Inputs, side: str, theirs: set[int]) -> None:
+        padded = inputs.padded(side, self.model)
+        if padded is None:
+            self.report.not_tested.append(f"padding on the {side}: these inputs are not input_ids alone")
+            return
+
+        def moved() -> float:
+            return distance(_real(_outputs(self.model, padded), padded), _outputs(self.model, inputs))
+
+        with as_it_came(self.model):
+            expected = _outputs(self.model, padded)
+            stock = moved()
+        self._compare_full(padded, expected, theirs, f"full attention of ours, padded on the {side},")
+        if stock > self.tolerance:
+            self.report.not_tested.append(
+                f"padding on the {side} changes nothing: the model as it came depends on it"
+            )
+            return
+        found = self._unless_refused(moved, f"padding on the {side}")
+        if found is not None and found > self.tolerance:
+            self.report.problems.append(
+                f"padding on the {side} moves outputs by {found:.2g} of the largest, and did not before"
+            )
+
+    def _cache(self, inputs: Inputs) -> None:
+        parts = inputs.in_two(self.model)
+        if parts is None:
+            self.report.not_tested.append(
+                "caches: these inputs are not input_ids alone, or there is no cache"
+            )
+            return
+
+        def moved() -> float | None:
+            first, second = parts
+            with torch.no_grad():
+                output = first.given_to(self.model)
+                cache = getattr(output, "past_key_values", None)
+                if cache is None:
+                    return None
+                rest = second.and_also(past_key_values=cache).given_to(self.model)
+            whole = _outputs(self.model, inputs)[0]
+            return distance([_tensors(rest)[0]], [whole[:, -_tensors(rest)[0].shape[1] :]])
+
+        try:
+            with as_it_came(self.model):
+                stock = moved()
+        except Exception:
+            stock = None
+        if stock is None or stock > self.tolerance:
+            self.report.not_tested.append("caches: the model as it came has none that gives the same")
+            return
+        found = self._unless_refused(moved, "a cache")
+        if found is not None and found > self.tolerance:
+            self.report.problems.append(
+                f"with a cache, outputs are apart by {found:.2g} of the largest from those without"
+            )
+
+    def _unless_refused(self, moved: Callable[[], float | None], what: str) -> float | None:
+        """A refusal is a word, which is all that is asked for."""
+        try:
+            found = moved()
+        except ValueError as error:
+            self.report.not_tested.append(f"{what}: refused ({error})")
+            return None
+        self.report.tested.append(what)
+        return found
+
+
+@contextmanager
+def _left_as_it_is(model: nn.Module) -> Iterator[None]:
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+    devices = sorted({each.device.index or 0 for each in model.parameters() if each.device.type == "cuda"})
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+
+
+def _outputs(model: nn.Module, inputs: Inputs) -> list[Tensor]:
+    """With the same random numbers each time: a pattern may draw its keys."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        return _tensors(inputs.given_to(model))
+
+
+def _tensors(output: Any) -> list[Tensor]:
+    """The floating-point tensors of what a model returned, without those of its cache."""
+    if isinstance(output, Tensor):
+        return [output] if output.is_floating_point() else []
+    if isinstance(output, dict):
+        return [each for key, value in output.items() if key != "past_key_values" for each in _tensors(value)]
+    if isinstance(output, tuple | list):
+        return [each for value in output for each in _tensors(value)]
+    return []
+
+
+def distance(found: list[Tensor], expected: list[Tensor], real: Tensor | None = None) -> float:
+    """The largest difference, relative to the largest number; where the expected is no number, nothing is compared."""
+    largest = 0.0
+    for one, other in zip(found, expected, strict=True):
+        if one.shape != other.shape:
+            return float("inf")
+        if real is not None and other.shape[: real.dim()] == real.shape:
+            one, other = one[real], other[real]
+        there = other.isfinite()
+        if there.any():
+            scale = float(other[there].abs().max()) or 1.0
+            apart = (one[there].double() - other[there].double()).abs().max() / scale
+            largest = max(largest, float(apart.nan_to_num(torch.inf)))
+    return largest
+
+
+def _real(outputs: list[Tensor], inputs: Inputs) -> list[Tensor]:
+    """Without the places of padding, which are the same in all rows."""
+    real = inputs.real()
+    assert real is not None
+    return [each[:, real[0]] if each.dim() > 1 and each.shape[:2] == real.shape else each for each in outputs]
+
+
+def _has_length(output: Tensor, inputs: Inputs) -> bool:
+    return output.dim() > 1 and output.shape[1] == inputs.length()

@@ -1,0 +1,212 @@
+"""Every family of transformers that a tiny config builds: is it switched, refused and why, and is full attention stock?
+
+python -m tests.integrations.survey [FAMILY ...]    prints a line per family, and the table of docs/hugging_face.md
+"""
+
+import inspect
+import sys
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import semfocus
+from semfocus.integrations.checking import distance
+from tests.integrations.tiny_configs import FIRST_SPECIAL, NotBuiltError, tiny_config, tiny_model
+from tests.integrations.tiny_models import transformers
+
+AUTO = transformers.models.auto
+#: more than that is no tiny model, whatever its config says
+MOST_PARAMETERS = 30_000_000
+LENGTH = 12
+
+OUTCOMES = {
+    "equal": "switched; full attention of ours equals the stock model",
+    "eager": "switched; full attention of ours equals stock eager attention, which its SDPA does not",
+    "differs": "switched; full attention of ours differs from the stock model",
+    "not run": "switched; no inputs that the survey knows how to make",
+    "refused": "refused by `apply`, and left as it was",
+    "stopped": "refused in the first forward pass",
+    "no attention": "no attention that goes through the interface: nothing to switch",
+    "not built": "not built from a tiny config",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a family."""
+
+    family: str
+    model: str
+    outcome: str
+    reason: str = ""
+
+
+def families() -> list[str]:
+    names = AUTO.modeling_auto.MODEL_MAPPING_NAMES.keys() | CAUSAL.keys()
+    return sorted(names & AUTO.configuration_auto.CONFIG_MAPPING_NAMES.keys())
+
+
+CAUSAL = AUTO.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+
+def look_at(family: str) -> Row:
+    """Build, run, switch, run, restore, run."""
+    try:
+        model = build(family)
+    except NotBuiltError as error:
+        return Row(family, "", "not built", str(error))
+    name = type(model).__name__
+    inputs, stock = _first_that_runs(model)
+    try:
+        semfocus.apply(model, "full")
+    except ValueError as error:
+        outcome = "no attention" if "has no attention that can be switched" in str(error) else "refused"
+        return Row(family, name, outcome, str(error))
+    if inputs is None:
+        return Row(family, name, "not run", str(stock))
+    row = _switched(family, name, model, inputs, stock)
+    ours = _outputs(model, inputs) if row.outcome == "differs" else []
+    semfocus.restore(model)
+    if ours and _is_eager(model, inputs, ours):
+        return Row(family, name, "eager", f"SDPA is apart {row.reason}")
+    if row.outcome != "not run" and distance(_outputs(model, inputs), stock) != 0:
+        return Row(family, name, "differs", "restore does not give back the stock model")
+    return row
+
+
+def _switched(family: str, name: str, model: Any, inputs: dict[str, Any], stock: list[torch.Tensor]) -> Row:
+    try:
+        apart = distance(_outputs(model, inputs), stock)
+    except Exception as error:
+        is_ours = "switched in part only" in str(error)
+        return Row(family, name, "stopped" if is_ours else "differs", f"{type(error).__name__}: {error}")
+    if apart > 1e-5:
+        return Row(family, name, "differs", f"by {apart:.2g} of the largest output")
+    return Row(family, name, "equal")
+
+
+def _is_eager(model: Any, inputs: dict[str, Any], ours: list[torch.Tensor]) -> bool:
+    """Stock models may leave a mask out under SDPA and not under eager attention."""
+    before = model.config._attn_implementation
+    try:
+        model.set_attn_implementation("eager")
+        return distance(ours, _outputs(model, inputs)) < 1e-5
+    finally:
+        model.set_attn_implementation(before)
+
+
+def build(family: str) -> Any:
+    """The causal language model of a family, or else its bare model; on the meta device first, to see how large it is."""
+    config_class = AUTO.configuration_auto.CONFIG_MAPPING[family]
+    mapping = (
+        AUTO.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING
+        if family in CAUSAL
+        else AUTO.modeling_auto.MODEL_MAPPING
+    )
+    try:
+        classes = mapping[config_class]
+    except Exception as error:
+        raise NotBuiltError(f"no class: {error}") from error
+    model_class = classes[0] if isinstance(classes, tuple) else classes
+    config = tiny_config(config_class, is_decoder=family in CAUSAL, use_timm_backbone=False)
+    with torch.device("meta"):
+        shape = tiny_model(model_class, config)
+    number = sum(each.numel() for each in shape.parameters())
+    if number > MOST_PARAMETERS:
+        raise NotBuiltError(f"{model_class.__name__} stays large: {number / 1e6:.0f} million parameters")
+    return tiny_model(model_class, config)
+
+
+def _first_that_runs(model: Any) -> tuple[dict[str, Any] | None, Any]:
+    reason: Any = "none"
+    for inputs in _candidates(model):
+        try:
+            stock = _outputs(model, inputs)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+            continue
+        if stock and all(each.isfinite().all() for each in stock[:1]):
+            return inputs, stock
+        reason = "no finite output"
+    return None, reason
+
+
+def _candidates(model: Any) -> list[dict[str, Any]]:
+    """What a model of its main input may be called with."""
+    draw = torch.Generator().manual_seed(0)
+    main = getattr(model, "main_input_name", "input_ids")
+    main = main if isinstance(main, str) else main[0]
+    text = {"input_ids": torch.randint(4, FIRST_SPECIAL, (2, LENGTH), generator=draw)}
+    known = inspect.signature(model.forward).parameters
+    size = _image_size(model.config)
+    images = [
+        {"pixel_values": torch.randn(2, 3, side, side, generator=draw, dtype=torch.float64)}
+        for side in dict.fromkeys((size, 32, 64, 224))
+    ]
+    features = [
+        {main: torch.randn(2, *shape, generator=draw, dtype=torch.float64)}
+        for shape in ((80, 128), (128, 80), (80, 3000), (LENGTH, 80), (128, 128))
+    ]
+    waves = [{"input_values": torch.randn(2, 4000, generator=draw, dtype=torch.float64)}]
+    waves += [{"input_values": torch.randn(2, 1, 4000, generator=draw, dtype=torch.float64)}]
+    found: list[dict[str, Any]] = []
+    if main == "input_ids":
+        found += [text]
+    if "pixel_values" in known:
+        found += [*images, *({**text, **image} for image in images)]
+        found += [{"pixel_values": each["pixel_values"][:, None]} for each in images[:2]]
+    if main == "input_values":
+        found += waves
+    if main == "input_features":
+        found += features
+    if "input_ids" in known and main != "input_ids":
+        found += [text]
+    if "decoder_input_ids" in known:
+        found = [{**each, "decoder_input_ids": text["input_ids"]} for each in found] + found
+    return found
+
+
+def _image_size(config: Any) -> int:
+    for part in (config, *(getattr(config, name, None) for name in getattr(config, "sub_configs", ()))):
+        size = getattr(part, "image_size", None)
+        if isinstance(size, int):
+            return size
+        if isinstance(size, tuple | list) and size:
+            return int(size[0])
+    return 32
+
+
+def _outputs(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
+    from semfocus.integrations.checking import _tensors
+
+    torch.manual_seed(0)
+    with torch.no_grad():
+        return _tensors(model(**inputs))
+
+
+def table(rows: list[Row]) -> str:
+    """Of docs/hugging_face.md."""
+    counted = Counter(row.outcome for row in rows)
+    lines = ["| | families |", "|---|---|", f"| all | {len(rows)} |"]
+    lines += [f"| {words} | {counted[outcome]} |" for outcome, words in OUTCOMES.items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    rows = []
+    for family in sys.argv[1:] or families():
+        rows.append(look_at(family))
+        print(
+            f"{rows[-1].family:28} {rows[-1].outcome:13} {rows[-1].model:40} {rows[-1].reason[:400]}",
+            flush=True,
+        )
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""check finds what is planted, and leaves a model as it was."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import semfocus
+from semfocus import Banded, Full, TopK, apply, check
+from semfocus.integrations.hugging_face import attention as of_transformers
+from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens
+
+WIDTH = 16
+
+
+def encoder(norm=False):
+    torch.manual_seed(0)
+    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True), 2)
+    return nn.Sequential(nn.BatchNorm1d(6), layers) if norm else layers
+
+
+def numbers():
+    return torch.randn(2, 6, WIDTH, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("pattern", [TopK(2), Banded(3), Full()], ids=str)
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_is_found_in_what_is_right(name, pattern):
+    model = build(name)
+    layers = [0, 1] if name == "t5" else None  # the encoder: a band has no positions in another sequence
+    apply(model, pattern, layers=layers)
+    report = check(model, **inputs_of(name))
+    assert report.problems == []
+    assert report.ok
+    assert report.raise_for_problems() is None
+    if name in DECODERS:
+        assert {"causality", "padding on the right", "a cache"} <= set(report.tested)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_model_is_left_as_it_was(training):
+    model = encoder(norm=True).train(training)
+    apply(model, TopK(2), layers=[1], inverse_temperature=2.0)
+    before = copy.deepcopy(model.state_dict())
+    torch.manual_seed(5)
+    drawn = torch.rand(3)
+    torch.manual_seed(5)
+    assert check(model, numbers()).ok
+    assert torch.equal(torch.rand(3), drawn)
+    assert all(module.training is training for module in model.modules())
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    points = [module for module in model.modules() if isinstance(module, semfocus.MultiheadAttention)]
+    assert [(str(each.pattern), each.inverse_temperature) for each in points] == [
+        ("full", 1.0),
+        ("top_k(2)", 2.0),
+    ]
+    assert "2 attention layers found, 1 switched" in repr(apply(model, TopK(2), layers=[1]))
+
+
+def test_a_model_that_was_not_switched_is_a_problem():
+    report = check(encoder(), numbers())
+    assert not report.ok
+    assert "has no attention of ours" in report.problems[0]
+    with pytest.raises(ValueError, match=r"call semfocus.apply first"):
+        report.raise_for_problems()
+
+
+class Hidden(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.attend = encoder(), [F.scaled_dot_product_attention]
+
+    def forward(self, x):
+        x = self.layers(x)
+        return self.attend[0](x, x, x) if self.training else x
+
+
+def test_a_partial_switch_is_found_with_its_line():
+    model = Hidden().train()
+    apply(model, TopK(2))
+    (problem, *_) = check(model, numbers()).problems
+    assert "Hidden (test_check.py:" in problem
+    assert "which is not switched" in problem
+    assert check(model.eval(), numbers()).ok
+
+
+def test_too_many_kept_keys_are_found(monkeypatch):
+    model = encoder().eval()
+    apply(model, TopK(2))
+    keep = TopK.keep_rows
+    monkeypatch.setattr(TopK, "keep_rows", lambda self, *rest: keep(TopK(self.k + 1), *rest))
+    problems = check(model, numbers()).problems
+    assert problems[:2] == [
+        f"layer {layer} (layers.{layer}.self_attn) kept 3 keys under top_k(2)" for layer in (0, 1)
+    ]
+
+
+def planted(monkeypatch, name, wrong):
+    """A llama whose switch goes through a wrong function."""
+    monkeypatch.setattr(of_transformers, name, wrong)
+    model = build("llama")
+    apply(model, TopK(2))
+    try:
+        return check(model, input_ids=tokens()).problems
+    finally:
+        monkeypatch.undo()
+        apply(build("llama"), TopK(2))  # which registers the right functions again
+
+
+@pytest.mark.hf
+def test_a_leak_is_found(monkeypatch):
+    mask = of_transformers.semfocus_mask
+    problems = planted(monkeypatch, "semfocus_mask", lambda *args, **options: mask(*args, **options) | True)
+    assert any("sees the future" in each for each in problems)
+    assert any("is not what the model as it came computes" in each for each in problems)
+
+
+@pytest.mark.hf
+def test_a_mask_without_the_padding_is_found(monkeypatch):
+    mask = of_transformers.semfocus_mask
+
+    def without_padding(*args, **options):
+        return mask(*args, **options | {"attention_mask": None})
+
+    problems = planted(monkeypatch, "semfocus_mask", without_padding)
+    assert any("padded on the left, is not what" in each for each in problems)
+    assert not any("sees the future" in each for each in problems)
+
+
+@pytest.mark.hf
+def test_a_cache_that_is_misread_is_found(monkeypatch):
+    attend = of_transformers.semfocus_attention
+
+    def misread(module, query, key, value, mask, **options):
+        if query.shape[-2] != key.shape[-2]:
+            mask = mask.roll(1, -1)
+        return attend(module, query, key, value, mask, **options)
+
+    problems = planted(monkeypatch, "semfocus_attention", misread)
+    assert len(problems) == 1
+    assert "with a cache" in problems[0]
