@@ -35,7 +35,7 @@ class Album:
     def add(self, picture: "Picture", *, static: bool = True) -> Markup:
         """A box for each panel, and between `noscript` the static picture; nothing, if there is nothing to show."""
         panels = picture.panels
-        boxes = Markup("").join(self._box(panel) for panel in panels)
+        boxes = Markup("").join(self._box(panel, picture.title or picture.figure.title) for panel in panels)
         return boxes + self.static(picture) if static and panels else boxes
 
     def static(self, picture: "Picture") -> Markup:
@@ -54,7 +54,7 @@ class Album:
             page = page.replace(place, f"{place}{drawn.result()}</figure>", 1)
         return page
 
-    def _box(self, panel: "Panel") -> Markup:
+    def _box(self, panel: "Panel", whole: str) -> Markup:
         number = len(self._charts)
         self._charts.append(
             {"spec": self._spec(panel), "values": dict(panel.values), "columns": columns_of(panel.rows)}
@@ -68,7 +68,7 @@ class Album:
         kind += " slim" if "narrow" in panel.values else ""
         return Markup(
             '<figure class="{}">{}<div class="chart" data-chart="{}" role="img" aria-label="{}" style="min-height:{}px"></div></figure>'
-        ).format(kind, caption, number, name or "figure", panel.height + _AXIS_ROOM)
+        ).format(kind, caption, number, name or visible(whole), panel.height + _AXIS_ROOM)
 
     def _spec(self, panel: "Panel") -> int:
         """The number of its description; panels of one kind share theirs."""
