@@ -144,7 +144,7 @@ def _by_turns(order: Tensor, labels: Tensor) -> Tensor:
     """The same rows in an order of which every part has the labels in their shares.
 
     >>> _by_turns(torch.arange(6), torch.tensor([0, 0, 0, 0, 1, 1])).tolist()
-    [0, 1, 4, 2, 5, 3]
+    [0, 4, 1, 2, 5, 3]
     """
     places = torch.zeros(len(order), dtype=torch.float64)
     for label in labels.unique():

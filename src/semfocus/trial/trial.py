@@ -156,10 +156,10 @@ def prepare(
     for arm in every:
         spec = TrialRunSpec(subject.digest, found.digest, found.longest, arm, 0, settings or TrialSettings())
         untrained = build(spec, subject)
-        if not arm.is_untouched:
-            refuse_problems(subject, untrained, found.train, arm)
         if found.kind == "text":
             refuse_future(subject, untrained, found.train, None if arm.is_untouched else arm.label)
+        if not arm.is_untouched:
+            refuse_problems(subject, untrained, found.train, arm)
     if until_decided and seeds is not None:
         raise ValueError("until_decided adds seeds as it needs them: leave seeds out")
     num = seeds_needed(len(chosen), 2 if until_decided else 1) if seeds is None else seeds
