@@ -1,5 +1,6 @@
 """Typed, frozen settings that refuse unknown keys, and those of a model's architecture."""
 
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -44,10 +45,15 @@ class Settings(BaseModel):
     @model_serializer(mode="wrap")
     def _leave_out_later_fields(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = write(self)
-        for key, field in type(self).model_fields.items():
-            if LATER in field.metadata and getattr(self, key) == field.default:
+        for key, default in _later_fields(type(self)):
+            if getattr(self, key) == default:
                 values.pop(key, None)
         return values
+
+
+@cache
+def _later_fields(settings: type[Settings]) -> list[tuple[str, Any]]:
+    return [(key, field.default) for key, field in settings.model_fields.items() if LATER in field.metadata]
 
 
 def explain(error: ValidationError) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
@@ -166,7 +167,7 @@ class RunSpec(Settings):
             values["pretraining"]["task"] = self._pretraining_spec.task_value.name
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name of the run: equal specs, equal names."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:20]

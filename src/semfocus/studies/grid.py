@@ -42,8 +42,8 @@ def grid(base: Mapping[str, Any], **axes: Sequence[Any]) -> "list[RunSpec]":
 
 def refuse_repeats(specs: "Sequence[RunSpec]") -> None:
     """A run that is listed twice is a mistake in the list: it would count as two seeds."""
-    times = Counter(spec.canonical() for spec in specs)
-    repeated = [spec for spec in specs if times[spec.canonical()] > 1]
+    times = Counter(spec.digest for spec in specs)
+    repeated = [spec for spec in specs if times[spec.digest] > 1]
     if repeated:
         spec, num = repeated[0], len(specs) - len(times)
         raise ValueError(

@@ -149,7 +149,7 @@ def changed(spec: RunSpec, settings: Mapping[str, Any]) -> RunSpec:
 
 def without_repeats(specs: Iterable[RunSpec]) -> list[RunSpec]:
     """Each run once, in the order of first appearance."""
-    return list({spec.canonical(): spec for spec in specs}.values())
+    return list({spec.digest: spec for spec in specs}.values())
 
 
 def _moved(spec: RunSpec, task: str) -> RunSpec:

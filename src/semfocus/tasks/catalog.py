@@ -48,7 +48,7 @@ def parse_task(text: str) -> Task:
         return FileTask(Path(text.removeprefix("file:")).expanduser().resolve())
     if text.startswith("text:"):
         return TextTask.at(text.removeprefix("text:"))
-    if Path(text).suffix in (".csv", ".tsv", ".jsonl"):
+    if text.endswith((".csv", ".tsv", ".jsonl")):
         raise ValueError(f"unknown task {text!r}; a data file is written file:{text}")
     return read(text, _CLASSES, "task")
 
