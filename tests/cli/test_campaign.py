@@ -95,7 +95,7 @@ def test_a_campaign_that_is_asked_to_end_saves_exports_and_continues(
     number: int, tmp_path: Path, started: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     """At the lowest priority, its workers too."""
-    file, store, tables = campaign_file(tmp_path, epochs=60), tmp_path / "runs", tmp_path / "tables"
+    file, store, tables = campaign_file(tmp_path, epochs=25), tmp_path / "runs", tmp_path / "tables"
     words = (file, "--store", store, "--export", tables, "--workers", 1)
     process = started(*words)
     wait_until(lambda: len(list(store.glob("*/record.json"))) >= 1, process)
@@ -159,6 +159,7 @@ def test_a_campaign_that_is_killed_again_and_again_loses_nothing(
     print(f"\n{kills} kills; {len(known)} of {len(specs)} runs had ended before the last command")
 
 
+@pytest.mark.slow
 def test_two_campaigns_on_one_store_share_the_work(
     tmp_path: Path, started: Callable[..., "subprocess.Popen[str]"]
 ) -> None:

@@ -392,7 +392,7 @@ def test_dry_run_counts_and_measures_and_writes_nothing() -> None:
     total = sum(len(group["seeds"]) * group["seconds_a_run"] for group in plan["groups"])
     assert plan["seconds_to_start"] > 0
     assert plan["seconds"] == pytest.approx(total / 2 + plan["seconds_to_start"])
-    text = invoke("depth_short", "--dry-run").stdout
+    text = invoke("depth_short", "--dry-run", "--patterns", "full; top_k(5)").stdout
     assert "an estimate" in text
     assert "of it to start" in text
     assert text.count("num_blocks=11") == 1, "one heading for all arms of a setting"

@@ -24,7 +24,12 @@ def needs(name):
         )
 
 
-NAMES = ["pytorch", "trial", "language_models", pytest.param("hugging_face", marks=pytest.mark.hf)]
+NAMES = [
+    "pytorch",
+    pytest.param("trial", marks=pytest.mark.slow),
+    "language_models",
+    pytest.param("hugging_face", marks=pytest.mark.hf),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,6 +38,7 @@ def test_a_graph_for_all_sizes(pattern):
 
 
 @pytest.mark.hf
+@pytest.mark.slow
 def test_a_graph_for_all_sizes_of_a_model_of_transformers():
     model = build("llama")
     apply(model, TopK(3))

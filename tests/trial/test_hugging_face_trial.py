@@ -47,8 +47,8 @@ def config(folder, values):
 
 
 def trial(model, data, folder, **changes):
-    options = {"seeds": 1, "settings": SETTINGS, "directory": folder / "out", "device": "cpu"}
-    return run_trial(model, data, ["top_k(3)"], **options | changes)
+    options = {"seeds": 1, "settings": SETTINGS, "directory": folder / "out", "executor": "serial"}
+    return run_trial(model, data, ["top_k(3)"], device="cpu", **options | changes)
 
 
 def plainly(result, cls, values, text, context, inputs):

@@ -86,7 +86,7 @@ def test_torchs_own_random_numbers_stay_where_they_are(tmp_path):
     assert torch.equal(torch.rand(2), expected)
 
 
-@pytest.mark.parametrize("at", [2, 6])
+@pytest.mark.parametrize("at", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_a_trial_that_was_interrupted_continues_to_the_same_bits(tmp_path, at):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -334,7 +334,21 @@ def command(*arguments):
     return CliRunner().invoke(app, ["trial", *map(str, arguments)])
 
 
-SMALL = ["--steps", "4", "--looks", "4", "--batch-size", "4", "--held-out", "8", "--quiet", "--device", "cpu"]
+SMALL = [
+    "--steps",
+    "4",
+    "--looks",
+    "4",
+    "--batch-size",
+    "4",
+    "--held-out",
+    "8",
+    "--quiet",
+    "--device",
+    "cpu",
+    "--executor",
+    "serial",
+]
 
 
 def test_the_command_and_its_page(tmp_path):

@@ -72,6 +72,9 @@ def trial(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Directory of the runs and the report.")
     ] = Path("trial"),
+    executor: Annotated[
+        str, typer.Option(metavar="serial|pool", help="Where runs are computed: here, or in processes.")
+    ] = "pool",
     workers: Annotated[
         int | None,
         typer.Option(
@@ -116,6 +119,7 @@ def trial(
             continued=continued,
             tune=tune,
             until_decided=until_decided,
+            executor=executor,  # type: ignore[arg-type]  # it checks
             device=device,
             threads=threads,
             workers=workers,

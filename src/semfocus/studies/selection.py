@@ -114,7 +114,7 @@ def with_patterns(specs: Sequence[RunSpec], arms: Sequence[str]) -> list[RunSpec
 
 def _of_arm(specs: Sequence[RunSpec], pattern: str, settings: Mapping[str, Any]) -> list[RunSpec]:
     change: dict[str, Any] = {"pattern": pattern, **settings}
-    own = [spec for spec in specs if all(_value(spec, key) == value for key, value in change.items())]
+    own = [spec for spec in specs if _has(spec, change)]
     return own or [changed(spec, change) for spec in _compared(specs)]
 
 
@@ -161,8 +161,9 @@ def _moved(spec: RunSpec, task: str) -> RunSpec:
     return RunSpec(**values)
 
 
-def _value(spec: RunSpec, key: str) -> Any:
-    return flat(spec.model_dump()).get(key)  # a LATER field at its default is not there
+def _has(spec: RunSpec, settings: Mapping[str, Any]) -> bool:
+    fields = flat(spec.model_dump())
+    return all(fields.get(key) == value for key, value in settings.items())  # a LATER default is not there
 
 
 def _setting(spec: RunSpec, without: Sequence[str] = ARM_KEYS) -> str:
