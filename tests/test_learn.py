@@ -170,6 +170,7 @@ def test_links_lead_somewhere() -> None:
     assert "\nlearn:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_exercises_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they stand, but with less of everything."""
     monkeypatch.chdir(tmp_path)

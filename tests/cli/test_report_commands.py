@@ -136,8 +136,8 @@ def test_claims_begin_with_a_count_and_leave_a_line_between_two(filled: Path) ->
 
 
 def test_nothing_is_said_when_nobody_reads_any_more(filled: Path) -> None:
-    """As in `semfocus claims | head -1`."""
-    words = [sys.executable, "-m", "semfocus", "claims", "--json", "--store", str(filled)]
+    """As in `semfocus status | head -1`."""
+    words = [sys.executable, "-m", "semfocus", "status", "--json", "--store", str(filled)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.close()

@@ -27,7 +27,7 @@ def needs(name):
 NAMES = [
     "pytorch",
     pytest.param("trial", marks=pytest.mark.slow),
-    "language_models",
+    pytest.param("language_models", marks=pytest.mark.slow),
     pytest.param("hugging_face", marks=pytest.mark.hf),
 ]
 

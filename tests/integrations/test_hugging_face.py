@@ -91,7 +91,10 @@ def test_changing_later_tokens_leaves_earlier_logits_identical(name, pattern):
     changed = tokens()
     changed[:, 5:] = (changed[:, 5:] + 7) % 48 + 2
     first, second = (model(input_ids=each).logits for each in (tokens(), changed))
-    assert torch.equal(first[:, :5], second[:, :5])
+    if name == "gpt_oss":  # how many tokens an expert has is the size of its products, which sum in another order
+        torch.testing.assert_close(first[:, :5], second[:, :5], rtol=1e-5, atol=1e-5)
+    else:
+        assert torch.equal(first[:, :5], second[:, :5])
     assert not torch.equal(first[:, 5:], second[:, 5:])
 
 
@@ -349,7 +352,13 @@ def test_a_loaded_model_reminds_once_and_not_after_apply(tmp_path):
         logits(type(stock).from_pretrained(tmp_path / "stock"), "llama")
 
 
-@pytest.mark.parametrize("order", ["semfocus, transformers", "transformers.modeling_utils, semfocus"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param("semfocus, transformers", marks=pytest.mark.slow),
+        "transformers.modeling_utils, semfocus",
+    ],
+)
 def test_the_reminder_needs_no_order_of_imports(order):
     code = (
         f"import {order}; from transformers import PreTrainedModel; "

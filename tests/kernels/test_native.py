@@ -55,7 +55,7 @@ def assert_equal_to(expected, actual, tolerance):
 
 @pytest.mark.usefixtures("instruction_set")
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)
-@pytest.mark.parametrize("width", [1, 8, 64])
+@pytest.mark.parametrize("width", [1, pytest.param(8, marks=pytest.mark.slow), 64])
 def test_equals_the_reference_in_float64(pattern, width):
     for (num_queries, num_keys), causal, kind in itertools.product(
         LENGTHS, (False, True), ("none", "padding", "any")

@@ -282,7 +282,7 @@ print(-peak(512) + peak(8192))
 """
 
 
-@pytest.mark.parametrize("pattern", ["full", "top_k(8)"])
+@pytest.mark.parametrize("pattern", [pytest.param("full", marks=pytest.mark.slow), "top_k(8)"])
 def test_no_tensor_of_all_queries_by_all_keys_is_made(pattern):
     """One of bools would take 64 MiB at this length, one of numbers 256 MiB."""
     code = GROWTH.replace("PATTERN", pattern)

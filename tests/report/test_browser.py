@@ -181,7 +181,7 @@ def test_the_other_pages_answer_a_pointer_too(kind: str, width: int, tmp_path: P
     assert attribute(document, "overflow") == "0"
 
 
-@pytest.mark.parametrize("width", [1280, 1120, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 1120, 390])
 def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Path) -> None:
     """Three seeds that disagree, and runs that were not there at the end: the longest texts that cells can hold."""
     middles = {

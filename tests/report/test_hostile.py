@@ -24,6 +24,12 @@ HOSTILE = {
     "greek": "ῥυθμός ‏עברית",
 }
 
+SOME_HOSTILE = [
+    pytest.param(text, id=name, marks=[] if name in {"closing", "template", "control"} else [pytest.mark.slow])
+    for name, text in HOSTILE.items()
+]
+"""For pages other than the study's: three by default, all with `-m slow`."""
+
 
 def records_named(task: str, pattern: str, text: str) -> tuple[list[dict[str, Any]], Plan]:
     """Runs whose task, pattern, reason, environment and settings a user chose."""

@@ -14,7 +14,7 @@ from semfocus.report.palette import inks
 from semfocus.report.probed import Probed, ProbedRun, run_labels, slots_of
 from tests.report.made_up import record_of, spec_of
 from tests.report.pages import Page, charts_of, numbers
-from tests.report.test_hostile import HOSTILE
+from tests.report.test_hostile import SOME_HOSTILE
 
 PERCENTS = ("0", "5", "10", "25", "50", "75", "90", "95", "100")
 
@@ -88,7 +88,7 @@ def test_the_page_is_whole_and_asks_its_questions(page: Page) -> None:
     )
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("text", SOME_HOSTILE)
 def test_nothing_a_user_names_becomes_markup(page: Page, text: str) -> None:
     hostile = Page(probe_page(probed(text)))
     assert hostile.problems == []
