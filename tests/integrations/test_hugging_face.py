@@ -91,7 +91,9 @@ def test_changing_later_tokens_leaves_earlier_logits_identical(name, pattern):
     changed = tokens()
     changed[:, 5:] = (changed[:, 5:] + 7) % 48 + 2
     first, second = (model(input_ids=each).logits for each in (tokens(), changed))
-    if name == "gpt_oss":  # how many tokens an expert has is the size of its products, which sum in another order
+    if (
+        name == "gpt_oss"
+    ):  # how many tokens an expert has is the size of its products, which sum in another order
         torch.testing.assert_close(first[:, :5], second[:, :5], rtol=1e-5, atol=1e-5)
     else:
         assert torch.equal(first[:, :5], second[:, :5])

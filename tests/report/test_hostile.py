@@ -25,7 +25,9 @@ HOSTILE = {
 }
 
 SOME_HOSTILE = [
-    pytest.param(text, id=name, marks=[] if name in {"closing", "template", "control"} else [pytest.mark.slow])
+    pytest.param(
+        text, id=name, marks=[] if name in {"closing", "template", "control"} else [pytest.mark.slow]
+    )
     for name, text in HOSTILE.items()
 ]
 """For pages other than the study's: three by default, all with `-m slow`."""
