@@ -10,8 +10,8 @@ install: $(INSTALLED)
 
 $(INSTALLED): requirements.lock pyproject.toml setup.py $(wildcard src/semfocus/kernels/cpu/source/*)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 study: install ## five kinds of attention over eight seeds on a small task, a table and a report (minutes)
@@ -62,7 +62,7 @@ sanitize: install ## the kernel tests on a build with AddressSanitizer and Undef
 OLDER := tests/integrations/test_hugging_face.py tests/integrations/test_check.py tests/integrations/test_partial_hugging_face.py tests/integrations/test_causality.py
 
 older: install ## the tests of Hugging Face models with the oldest transformers that is promised (minutes)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/older transformers==5.21.1
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --upgrade --target build/older transformers==5.21.1
 	PYTHONPATH=build/older $(BIN)/python -m pytest -q $(OLDER)
 
 packages: ## build the sdist and the wheel, install them as users would, run what they installed (15 minutes)

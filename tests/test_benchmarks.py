@@ -13,6 +13,8 @@ TIMED = ("attention_speed", "masked_speed", "training_step")
 
 Script = Callable[[str], ModuleType]
 
+LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("memory", "epoch")]
+
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
@@ -21,7 +23,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return importlib.import_module
 
 
-@pytest.mark.parametrize("name", [*TIMED, "memory", "fused_block", "epoch", "probes", "landscape"])
+@pytest.mark.parametrize("name", [*TIMED, "fused_block", "probes", "landscape", *LONGER])
 def test_runs_and_names_its_claim(script: Script, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = script(name)
     assert module.__doc__ is not None

@@ -95,7 +95,7 @@ def test_a_campaign_that_is_asked_to_end_saves_exports_and_continues(
     number: int, tmp_path: Path, started: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     """At the lowest priority, its workers too."""
-    file, store, tables = campaign_file(tmp_path, epochs=25), tmp_path / "runs", tmp_path / "tables"
+    file, store, tables = campaign_file(tmp_path, epochs=12), tmp_path / "runs", tmp_path / "tables"
     words = (file, "--store", store, "--export", tables, "--workers", 1)
     process = started(*words)
     wait_until(lambda: len(list(store.glob("*/record.json"))) >= 1, process)

@@ -154,7 +154,7 @@ def test_a_study_without_kernels_says_so_once(tmp_path: Path, monkeypatch: pytes
     """By its driver; the workers compute without them as well, and are silent."""
     monkeypatch.delenv("SEMFOCUS_KERNELS", raising=False)
     arguments = (
-        "study quick --seeds 1 --workers 2 --no-report -q -s training.epochs=1 -s training.num_train=40"
+        "study quick --seeds 1 --workers 1 --no-report -q -s training.epochs=1 -s training.num_train=40"
     )
     patterns = ["--patterns", "full; top_k(5)", "--store", str(tmp_path)]
     command = [sys.executable, "-c", STUDY, *arguments.split(), *patterns]

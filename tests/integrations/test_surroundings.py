@@ -26,7 +26,8 @@ def numbers(batch=3, length=8):
     return torch.randn(batch, length, WIDTH, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("pattern", [TopK(3), pytest.param(Banded(3), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", [TopK(3), Banded(3)], ids=str)
 def test_a_graph_for_all_sizes(pattern):
     model = encoder()
     apply(model, pattern)

@@ -58,7 +58,7 @@ def test_the_inputs_of_the_stability_bound(tiny_spec, store) -> None:
     assert min(inputs["L_grad"], inputs["beta"], inputs["M"]) > 0
 
 
-@pytest.mark.parametrize("executor", ["serial", "pool"])
+@pytest.mark.parametrize("executor", ["serial", pytest.param("pool", marks=pytest.mark.slow)])
 def test_the_twins_of_a_study_are_trained_once_and_a_damaged_one_stops_no_other(store, executor: str) -> None:
     specs = mini_study()[:3]
     run_study(specs, store, executor="serial")

@@ -78,6 +78,8 @@ const probe = async () => {
 probe().catch((error) => { root.dataset.error = String(error); });
 """
 
+WIDE = pytest.param(1280, marks=pytest.mark.slow)  # what fits a phone is the harder case
+
 
 def opened(page: Path, width: int, folder: Path, pointed: str = ".comparison .panels .chart") -> str:
     """The document after its script and the probe have run, under its own policy with the probe's digest beside the others."""
@@ -132,7 +134,7 @@ def test_every_chart_is_drawn_under_the_strict_policy(page: Path) -> None:
     assert document.count('data-drawn="yes"') == document.count('data-chart="') == 1 + 2 * 3
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [WIDE, 390])
 def test_pointing_names_seed_epoch_and_value_and_a_click_isolates_an_arm(
     page: Path, width: int, tmp_path: Path
 ) -> None:
@@ -170,7 +172,7 @@ PAGES: dict[str, tuple[Callable[[Path], Path], str, str]] = {
 
 
 @pytest.mark.parametrize("kind", PAGES)
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [WIDE, 390])
 def test_the_other_pages_answer_a_pointer_too(kind: str, width: int, tmp_path: Path) -> None:
     write, pointed, word = PAGES[kind]
     document = opened(write(tmp_path / "page.html"), width, tmp_path, pointed)
@@ -181,7 +183,7 @@ def test_the_other_pages_answer_a_pointer_too(kind: str, width: int, tmp_path: P
     assert attribute(document, "overflow") == "0"
 
 
-@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 1120, 390])
+@pytest.mark.parametrize("width", [WIDE, pytest.param(1120, marks=pytest.mark.slow), 390])
 def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Path) -> None:
     """Three seeds that disagree, and runs that were not there at the end: the longest texts that cells can hold."""
     middles = {
@@ -202,7 +204,7 @@ def test_long_intervals_fit_their_table_and_their_card(width: int, tmp_path: Pat
     assert attribute(document, "wide") == "0"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [WIDE, 390])
 def test_long_names_of_files_fit_the_page_of_probes(width: int, tmp_path: Path) -> None:
     name = "text:/home/me/everything_that_i_ever_wrote.txt"  # as long as nothing is left out
     document = opened(write_probe_page(probed(name), tmp_path / "probes.html"), width, tmp_path)

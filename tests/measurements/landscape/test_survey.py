@@ -118,7 +118,7 @@ survey(planned.places, Conditions(sys.argv[2], workers=2, device="cpu"))
 """
 
 
-@pytest.mark.parametrize("executor", ["serial", "pool"])
+@pytest.mark.parametrize("executor", ["serial", pytest.param("pool", marks=pytest.mark.slow)])
 def test_a_killed_survey_continues_to_the_same_grid(trained: RunDirectory, executor: str) -> None:
     whole = computed(copy_of(trained, "whole"), Landscape(points=15))
     command = [sys.executable, "-c", PROGRAM, str(trained.path), executor]
