@@ -64,10 +64,10 @@ def test_two_fields_of_one_size_that_changed_places_are_found():
 def test_a_field_that_is_missing_here_or_there_is_found():
     shorter = changed(Problem, lambda fields: fields.pop())
     longer = changed(Problem, lambda fields: fields.append(("more", ctypes.c_int64)))
-    assert "Problem.threads is 4 bytes at 420 there, missing here" in differences(
+    assert "Problem.threads is 4 bytes at 468 there, missing here" in differences(
         table(), STRUCTS | {"Problem": shorter}
     )
-    assert "Problem.more is missing there, 8 bytes at 424 here" in differences(
+    assert "Problem.more is missing there, 8 bytes at 472 here" in differences(
         table(), STRUCTS | {"Problem": longer}
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,7 @@ from semfocus.mechanisms.pattern import PatternByRows, QueryRows
 from semfocus.mechanisms.reference import (
     allowed_scores,
     at_least_float32,
+    changed,
     rows_with_nan,
     softmax_over_kept,
     sum_of_kept,
@@ -38,6 +39,7 @@ class Chunks:
     selection_seed: Seed | None
     dropout_seed: Seed
     rows_at_once: int
+    softcap: float | None = None
 
     def blocks(self) -> Iterator[QueryRows]:
         """All queries, block by block."""
@@ -51,6 +53,12 @@ class Chunks:
         if allowed.dim() == 2:
             return allowed
         return allowed.expand(*self.batch_shape, *allowed.shape[-2:]).flatten(0, -3)
+
+    def change(self, scores: Tensor, bias: Tensor | None) -> Tensor:
+        """What the call does to scores (batch, rows, Lk); bias: that of these rows, as the call broadcasts it."""
+        if bias is not None:
+            bias = bias.expand(*self.batch_shape, *scores.shape[-2:]).flatten(0, -3)
+        return changed(scores, self.softcap, bias)
 
     def drop(self, weights: Tensor, numbers: Tensor, columns: Tensor) -> Tensor:
         """Dropout of the weights of these row numbers and keys."""
@@ -75,6 +83,7 @@ def chunks_of(call: AttentionCall, kept_at_once: int | None) -> Chunks:
         selection_seed=call.pattern.selection_seed(call.generator),
         dropout_seed=draw_seed(call.generator) if call.dropout else 0,
         rows_at_once=max(1, NUMBERS_AT_ONCE // (call.batch_shape.numel() * max(num_keys, gathered))),
+        softcap=call.softcap,
     )
 
 
@@ -113,9 +122,9 @@ def blockwise_attention(call: AttentionCall) -> Tensor:
     elif chunks.rows_at_once >= chunks.num_queries:
         # All of it is one block, which nothing need be computed twice for.
         with without_autocast(query.device):
-            output = _attend(query, key, value, call.mask, chunks, next(chunks.blocks()))
+            output = _attend(query, key, value, call.bias, call.mask, chunks, next(chunks.blocks()))
     else:
-        output = _Recomputed.apply(query, key, value, call.mask, chunks)
+        output = _Recomputed.apply(query, key, value, call.bias, call.mask, chunks)
     return output.to(call.query.dtype).view(*call.batch_shape, *output.shape[-2:])
 
 
@@ -123,6 +132,8 @@ def _bound(call: AttentionCall) -> int | None:
     """How many keys are gathered for each query, or None where products with all keys are faster."""
     assert isinstance(call.pattern, PatternByRows)
     most, num_keys = call.pattern.most_kept(), call.key.shape[-2]
+    if call.is_changed:
+        return None
     return most if most is not None and most * GATHER_ONE_OF <= num_keys else None
 
 
@@ -137,44 +148,75 @@ class _Recomputed(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, chunks: Chunks
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        bias: Tensor | None,
+        mask: Tensor | None,
+        chunks: Chunks,
     ) -> Tensor:
-        ctx.save_for_backward(query, key, value, mask)
+        ctx.save_for_backward(query, key, value, bias, mask)
         ctx.chunks = chunks
         output = query.new_empty(*query.shape[:-1], value.shape[-1])
         with without_autocast(query.device):
             for rows in chunks.blocks():
                 block = slice(rows.first, rows.stop)
-                output[:, block] = _attend(query[:, block], key, value, mask, chunks, rows)
+                output[:, block] = _attend(
+                    query[:, block], key, value, _rows_of(bias, block), mask, chunks, rows
+                )
         return output
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
-        query, key, value, mask = ctx.saved_tensors
+        query, key, value, bias, mask = ctx.saved_tensors
         again = torch.is_grad_enabled()
         grad_query = torch.empty_like(query)
         grad_key, grad_value = torch.zeros_like(key), torch.zeros_like(value)
+        grad_bias = torch.zeros_like(bias) if ctx.needs_input_grad[3] else None
         with without_autocast(query.device):
             for rows in ctx.chunks.blocks():
                 block = slice(rows.first, rows.stop)
-                tensors = leaf(query[:, block]), leaf(key), leaf(value)
+                first, second, third = leaf(query[:, block]), leaf(key), leaf(value)
+                tensors = [first, second, third]
+                own_bias = _rows_of(bias, block)
+                if grad_bias is not None:
+                    own_bias = leaf(own_bias)
+                    tensors.append(own_bias)
                 with torch.enable_grad():
-                    output = _attend(*tensors, mask, ctx.chunks, rows)
+                    output = _attend(first, second, third, own_bias, mask, ctx.chunks, rows)
                     gradients = torch.autograd.grad(
                         output, tensors, grad_output[:, block], create_graph=again
                     )
                 grad_query[:, block] = gradients[0]
                 grad_key += gradients[1]
                 grad_value += gradients[2]
-        return grad_query, grad_key, grad_value, None, None
+                if grad_bias is not None:
+                    _rows_of(grad_bias, block).add_(gradients[3])
+        return grad_query, grad_key, grad_value, grad_bias, None, None
+
+
+@overload
+def _rows_of(bias: Tensor, block: slice) -> Tensor: ...
+@overload
+def _rows_of(bias: None, block: slice) -> None: ...
+def _rows_of(bias: Tensor | None, block: slice) -> Tensor | None:
+    """Those of a block of queries, or the one that all share."""
+    return bias if bias is None or bias.shape[-2] == 1 else bias[..., block, :]
 
 
 def _attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, chunks: Chunks, rows: QueryRows
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    mask: Tensor | None,
+    chunks: Chunks,
+    rows: QueryRows,
 ) -> Tensor:
-    """Output (batch, rows, dv) of a block of queries (batch, rows, d)."""
+    """Output (batch, rows, dv) of a block of queries (batch, rows, d), whose rows of the bias are given."""
     allowed = chunks.allowed(rows, mask, query.device)
-    scores = allowed_scores(query, key, chunks.scale, allowed)
+    scores = allowed_scores(query, key, chunks.scale, allowed, lambda scores: chunks.change(scores, bias))
     with torch.no_grad():
         kept = chunks.pattern.keep_rows(scores, allowed, rows) & allowed
     has_nan = rows_with_nan(scores)

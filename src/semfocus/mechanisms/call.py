@@ -25,6 +25,14 @@ class AttentionCall:
     scale: float
     dropout: float
     generator: torch.Generator | None
+    #: what is done to the scaled scores before anything is masked or kept: softcap * tanh(score / softcap), + bias
+    softcap: float | None = None
+    bias: Tensor | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether scores are more than scaled products."""
+        return self.softcap is not None or self.bias is not None
 
     @property
     def batch_shape(self) -> torch.Size:

@@ -10,8 +10,8 @@ from torch import Tensor
 from semfocus.kernels.cpu.attention import Options
 from semfocus.kernels.cpu.layout import Mode
 from semfocus.kernels.cpu.library import has_kernels
-from semfocus.kernels.cpu.operations import attend
-from semfocus.kernels.onlookers import REASON, is_transformed
+from semfocus.kernels.cpu.operations import attend, attend_changed
+from semfocus.kernels.onlookers import REASON, is_dispatched, is_transformed
 from semfocus.mechanisms.call import AttentionCall, allowed_rows
 from semfocus.mechanisms.controls import BottomK, Random
 from semfocus.mechanisms.global_tokens import WithGlobals
@@ -56,9 +56,19 @@ def refuses(call: AttentionCall) -> str | None:
     num_queries, num_keys = call.query.shape[-2], call.key.shape[-2]
     if min(num_queries, num_keys) == 0:
         return "an empty sequence"
+    if call.is_changed and (reason := _refuses_changed(call)) is not None:
+        return reason
     # A graph is not to be limited by a length that no memory holds.
     if not torch.compiler.is_compiling() and max(num_queries, num_keys) >= 2**31:
         return "too long a sequence"
+    return None
+
+
+def _refuses_changed(call: AttentionCall) -> str | None:
+    if not isinstance(call.pattern, TopK | BottomK) or call.pattern.k >= call.key.shape[-2]:
+        return f"softcap and bias are compiled for top_k and bottom_k, not for {call.pattern} at this length"
+    if torch.compiler.is_compiling() or is_dispatched(call.query, call.key, call.value):
+        return "softcap and bias are no registered operation, which a trace could follow"
     return None
 
 
@@ -80,10 +90,26 @@ def native_attention(call: AttentionCall) -> Tensor:
         _rows(_four(tensor, shape, tensor.shape[-2:]), traced)
         for tensor in (call.query, call.key, call.value)
     )
-    output = attend(query, key, value, mask, options)
+    if call.is_changed:
+        options = replace(options, softcap=call.softcap or 0.0)
+        bias = None if call.bias is None else _four_of_bias(call.bias.to(query.dtype), shape)
+        output = attend_changed(query, key, value, mask, bias, options)
+    else:
+        output = attend(query, key, value, mask, options)
     if output.dtype != call.query.dtype:
         output = output.to(call.query.dtype)
     return output if len(shape) == 2 else output.reshape(*shape, *output.shape[-2:])
+
+
+def _four_of_bias(bias: Tensor, shape: torch.Size) -> Tensor:
+    """(outer, inner, queries, keys), of which any may be 1 and broadcast."""
+    while bias.dim() < len(shape) + 2:
+        bias = bias.unsqueeze(0)
+    if len(shape) > 2:
+        bias = bias.expand(*shape, *bias.shape[-2:]).reshape(-1, shape[-1], *bias.shape[-2:])
+    while bias.dim() < 4:
+        bias = bias.unsqueeze(0 if bias.dim() == 2 else 1)
+    return bias
 
 
 def _scores_are_surely_finite(call: AttentionCall) -> bool:

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from semfocus.mechanisms.call import AttentionInfo, checked_call
-from semfocus.mechanisms.dispatch import attention
+from semfocus.mechanisms.call import AttentionCall, AttentionInfo, checked_call
+from semfocus.mechanisms.dispatch import choose
 from semfocus.mechanisms.pattern import Pattern
-from semfocus.mechanisms.reference import reference_attention
+from semfocus.mechanisms.reference import changed, reference_attention
 
 Listener = Callable[[Tensor, AttentionInfo], None]
 
@@ -69,18 +69,28 @@ class Changes:
     bias: Tensor | None = None
     sink: Tensor | None = None
 
-    def __bool__(self) -> bool:
-        return any(each is not None for each in (self.softcap, self.factor, self.bias, self.sink))
+    @property
+    def needs_reference(self) -> bool:
+        """Whether no faster implementation knows them."""
+        return self.factor is not None or self.sink is not None
 
     def of_scores(self, scores: Tensor, inverse_temperature: float) -> Tensor:
         """softcap * tanh(score / softcap), * factor, + bias; the temperature is that of the whole."""
-        if self.softcap is not None:
-            scores = self.softcap * torch.tanh(scores / self.softcap)
-        if self.factor is not None:
-            scores = _TimesUnseen.apply(scores, self.factor)
-        if self.bias is not None:
-            scores = scores + self.bias
+        if self.factor is None:
+            scores = changed(scores, self.softcap, self.bias)
+        else:
+            scores = changed(
+                _TimesUnseen.apply(changed(scores, self.softcap, None), self.factor), None, self.bias
+            )
         return scores if inverse_temperature == 1.0 else scores * inverse_temperature
+
+    def into(self, call: AttentionCall, inverse_temperature: float) -> AttentionCall:
+        """The call with softcap and bias, all of it at this temperature; what it has scaled is scaled by it, too."""
+        softcap = None if self.softcap is None else self.softcap * inverse_temperature
+        bias = self.bias
+        if bias is not None and inverse_temperature != 1.0:
+            bias = bias * inverse_temperature
+        return replace(call, scale=call.scale * inverse_temperature, softcap=softcap, bias=bias)
 
 
 class _TimesUnseen(torch.autograd.Function):
@@ -122,26 +132,14 @@ def attend_at(
 ) -> tuple[Tensor, Tensor | None]:
     """Output, and the weights before dropout if they are needed.
 
-    Changed scores, weights and listeners are served by the reference, with a matrix of all scores; every other
-    call by the implementation that is asked for.
+    Weights, listeners, sinks and factors are served by the reference, with a matrix of all scores; every other call by
+    the implementation that is asked for.
     """
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    if not (changes or need_weights or point.listeners):
-        output = attention(
-            query,
-            key,
-            value,
-            pattern,
-            mask=mask,
-            causal=causal,
-            scale=scale * inverse_temperature,
-            dropout=dropout,
-            enable_gqa=enable_gqa,
-            generator=generator,
-            implementation=implementation,
-        )
-        return output, None
     call = checked_call(query, key, value, pattern, mask, causal, scale, dropout, enable_gqa, generator)
+    if not (changes.needs_reference or need_weights or point.listeners):
+        call = changes.into(call, inverse_temperature)
+        return choose(call, implementation).run(call), None
     sink = None if changes.sink is None else changes.sink * inverse_temperature
     output, info = reference_attention(
         call, lambda scores: changes.of_scores(scores, inverse_temperature), sink

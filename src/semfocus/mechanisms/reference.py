@@ -21,7 +21,7 @@ def reference_attention(
 ) -> tuple[Tensor, AttentionInfo]:
     """Output (..., Lq, dv) in the dtype of the query, and what was seen on the way.
 
-    change: what is done to the scaled scores before anything is masked or kept.
+    change: what is done to the scaled scores before anything is masked or kept, instead of what the call says.
     sink: a score, broadcastable to (..., Lq, 1), that takes its share of the softmax and gives no value.
     """
     with without_autocast(call.query.device):
@@ -31,7 +31,7 @@ def reference_attention(
         )
         allowed = call.allowed()
 
-        scores = allowed_scores(query, key, call.scale, allowed, change)
+        scores = allowed_scores(query, key, call.scale, allowed, change or change_of(call))
         scores = scores.expand(*call.batch_shape, *scores.shape[-2:])
         with torch.no_grad():
             kept = call.pattern.keep(scores, allowed, call.generator) & allowed
@@ -40,6 +40,18 @@ def reference_attention(
         weights = softmax_over_kept(scores, kept, has_nan, sink)
         output = sum_of_kept(drop(weights, call.dropout, call.generator), kept, value, has_nan)
         return output.to(call.query.dtype), AttentionInfo(scores, kept.expand(scores.shape), weights)
+
+
+def change_of(call: AttentionCall) -> ScoreChange | None:
+    """What a call does to its scaled scores."""
+    return (lambda scores: changed(scores, call.softcap, call.bias)) if call.is_changed else None
+
+
+def changed(scores: Tensor, softcap: float | None, bias: Tensor | None) -> Tensor:
+    """softcap * tanh(score / softcap), + bias."""
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    return scores if bias is None else scores + bias
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:

@@ -24,6 +24,8 @@ class Options:
     selection_seed: Seed
     dropout_seed: Seed
     threads: int
+    #: of top and bottom, 0 for none
+    softcap: float = 0.0
 
     def values(self) -> tuple[Mode, int, int, bool, float, float, Tensor, Tensor, int]:
         """In order, as a registered operation takes them: what is drawn anew in every call is a tensor.
@@ -40,11 +42,21 @@ class Options:
 
 
 def attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: Options
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    options: Options,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, and what the backward pass needs: kept indices, and weights (full attention: maximum and sum)."""
+    """Output, and what the backward pass needs: kept indices, and weights (full attention: maximum and sum).
+
+    bias, of top and bottom: (outer, inner, queries, keys), the keys side by side.
+    """
     output, indices, weights = map(in_large_pages, empty_results(query, value, options))
     problem = _problem(query, key, value, mask, output, indices, weights, options)
+    if bias is not None:
+        problem.bias = _rows_of(bias)
     if _library().forward(problem, query.dtype == torch.float64):
         _mark_nan_rows(query, key, mask, options.causal, output, weights)
     return output, indices, weights
@@ -90,13 +102,15 @@ def attention_backward(
     weights: Tensor,
     options: Options,
     gradients: tuple[Tensor, ...],
+    grad_scores: Tensor | None = None,
 ) -> None:
-    """Write the gradients of query, key and value."""
+    """Write the gradients of query, key and value, and of the kept scores if those are asked for."""
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()
     problem = _problem(query, key, value, mask, output, indices, weights, options)
     problem.grad_output = _rows_of(grad_output)
     problem.grad_query, problem.grad_key, problem.grad_value = map(_rows_of, gradients)
+    problem.grad_scores = None if grad_scores is None else grad_scores.data_ptr()
     _library().backward(problem, query.dtype == torch.float64)
 
 
@@ -137,6 +151,7 @@ def problem_of(shape: tuple[int, int, int, int, int, int], mask: Tensor | None, 
         value_width=value_width,
         kept=options.kept,
         scale=options.scale,
+        softcap=options.softcap,
         dropout=options.dropout,
         dropout_seed=options.dropout_seed,
         selection_seed=options.selection_seed,

@@ -25,12 +25,14 @@ class Problem(ctypes.Structure):
         *((name, Rows) for name in ("grad_output", "grad_query", "grad_key", "grad_value")),
         *((name, ctypes.c_void_p) for name in ("indices", "weights", "mask")),
         *((name, ctypes.c_int64) for name in ("mask_outer", "mask_inner", "mask_query", "mask_key")),
+        ("bias", Rows),
+        ("grad_scores", ctypes.c_void_p),
         *(
             (name, ctypes.c_int64)
             for name in ("batch", "inner", "queries", "keys", "width", "value_width", "kept")
         ),
         ("first_row", ctypes.c_int64),
-        *((name, ctypes.c_double) for name in ("scale", "dropout")),
+        *((name, ctypes.c_double) for name in ("scale", "softcap", "dropout")),
         *((name, ctypes.c_uint64) for name in ("dropout_seed", "selection_seed")),
         *((name, ctypes.c_int32) for name in ("causal", "mode", "size", "threads")),
     )

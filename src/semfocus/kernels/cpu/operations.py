@@ -147,6 +147,69 @@ class _Attend(torch.autograd.Function):
         return *gradients, None, None
 
 
+def attend_changed(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
+) -> Tensor:
+    """The same with changed scores, of top and bottom: `options.softcap`, and a bias that broadcasts to all scores."""
+    return _AttendChanged.apply(query, key, value, mask, bias, options)
+
+
+class _AttendChanged(torch.autograd.Function):
+    """The backward pass never reads the bias: the weights of the kept keys say all."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        options: Options,
+    ) -> Tensor:
+        everywhere = None if bias is None else _rows(bias.expand(*query.shape[:3], key.shape[2]))
+        output, indices, weights = attention_forward(query, key, value, mask, options, everywhere)
+        ctx.save_for_backward(query, key, value, mask, output, indices, weights)
+        ctx.options, ctx.bias_shape = options, None if bias is None else bias.shape
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+        query, key, value, mask, output, indices, weights = ctx.saved_tensors
+        gradients: tuple[Tensor, ...] = _gradients(query, key, value)
+        grad_scores = torch.empty_like(weights) if ctx.needs_input_grad[4] else None
+        results = output, indices, weights
+        attention_backward(
+            grad_output, query, key, value, mask, *results, ctx.options, gradients, grad_scores
+        )
+        if torch.is_grad_enabled():
+            gradients = _Once.apply(query, key, value, grad_output, *gradients)
+        grad_bias = None if grad_scores is None else _scattered(grad_scores, indices, ctx.bias_shape)
+        return *gradients, None, grad_bias, None
+
+
+class _Once(torch.autograd.Function):
+    """Gradients that say so when they are to be differentiated again by what they depend on."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(each.view_as(each) for each in tensors[4:])
+
+    backward = staticmethod(_refuse_second_derivative)
+
+
+def _scattered(kept: Tensor, indices: Tensor, shape: torch.Size) -> Tensor:
+    """Numbers of kept keys (outer, inner, queries, kept) summed into a tensor that broadcasts to all scores."""
+    total = kept.new_zeros(shape)
+    there = indices.clamp(min=0).long()  # where fewer are kept the numbers are 0
+    places = torch.zeros((), dtype=torch.long)
+    for dim, stride in enumerate(total.stride()):
+        along = there if dim == 3 else torch.arange(kept.shape[dim]).view(-1, *(1,) * (3 - dim))
+        places = places + (along * stride if shape[dim] > 1 else 0)
+    total.view(-1).scatter_add_(0, places.expand(kept.shape).reshape(-1), kept.reshape(-1))
+    return total
+
+
 def _gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Memory for the three gradients, as three parts of one array where the inputs are: see `split_three`."""
     if query.shape == key.shape == value.shape:

@@ -29,9 +29,10 @@ static const Entry LAYOUT[] = {
   FIELD(Problem, grad_output) FIELD(Problem, grad_query) FIELD(Problem, grad_key) FIELD(Problem, grad_value)
   FIELD(Problem, indices) FIELD(Problem, weights) FIELD(Problem, mask)
   FIELD(Problem, mask_outer) FIELD(Problem, mask_inner) FIELD(Problem, mask_query) FIELD(Problem, mask_key)
+  FIELD(Problem, bias) FIELD(Problem, grad_scores)
   FIELD(Problem, batch) FIELD(Problem, inner) FIELD(Problem, queries) FIELD(Problem, keys)
   FIELD(Problem, width) FIELD(Problem, value_width) FIELD(Problem, kept) FIELD(Problem, first_row)
-  FIELD(Problem, scale) FIELD(Problem, dropout) FIELD(Problem, dropout_seed) FIELD(Problem, selection_seed)
+  FIELD(Problem, scale) FIELD(Problem, softcap) FIELD(Problem, dropout) FIELD(Problem, dropout_seed) FIELD(Problem, selection_seed)
   FIELD(Problem, causal) FIELD(Problem, mode) FIELD(Problem, size) FIELD(Problem, threads)
 
   WHOLE(Pass) FIELD(Pass, input) FIELD(Pass, other) FIELD(Pass, bias)

@@ -23,9 +23,12 @@ struct Problem {
   // Boolean mask, or null. Strides in bytes, 0 where the mask is broadcast.
   const uint8_t *mask;
   int64_t mask_outer, mask_inner, mask_query, mask_key;
+  // TOP and BOTTOM: what is added to the scores, the keys side by side; data is null for nothing.
+  Rows bias;
+  void *grad_scores;  // backward, if the bias wants a gradient: (batch, queries, kept), those of the kept scores
   int64_t batch, inner, queries, keys, width, value_width, kept;  // batch = outer * inner
   int64_t first_row;
-  double scale, dropout;
+  double scale, softcap, dropout;  // TOP and BOTTOM: scores are limited to softcap * tanh(score / softcap), before the bias; 0: not
   uint64_t dropout_seed, selection_seed;
   int32_t causal, mode, size, threads;
 };
