@@ -278,7 +278,7 @@ def test_runs_without_a_curve_are_counted_and_left_out_of_reports(tables: Path, 
     assert note == f"{few}: only their epochs to the target count"
     result = invoke("report", "--results", tables, "--output", tmp_path / "page.html")
     assert f"{few}: they are left out" in result.output
-    assert lost not in (tmp_path / "page.html").read_text()
+    assert lost not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> None:
