@@ -42,7 +42,7 @@ emulate: install ## the kernels' self-test here, on emulated processors and comp
 slow: install ## tests that train real models
 	$(BIN)/python -m pytest -m slow
 
-BENCHMARKS := attention_speed masked_speed memory training_step fused_block epoch listops_sampling same_epoch pool lipschitz_looseness probes landscape report_time trial_verdict
+BENCHMARKS := attention_speed masked_speed memory training_step fused_block epoch listops_sampling same_epoch pool lipschitz_looseness probes landscape report_time trial_verdict hugging_face_speed
 
 # A missed claim is printed; a script that fails does not stop the others, but fails the target.
 bench: install ## one script per claim about speed and memory (half an hour; nothing else should run meanwhile)

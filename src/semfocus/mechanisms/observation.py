@@ -200,7 +200,11 @@ class ObservableAttention(nn.Module, AttentionPoint):
             causal=causal,
             dropout=dropout,
             generator=generator,
-            implementation=implementation,
+            # Not the kernel, which knows a softcap too: runs with a clip keep their bits, heard or not. Where tanh
+            # saturates, scores are equal, and which of them are kept is decided by their last bit.
+            implementation="reference"
+            if score_clip is not None and implementation == "auto"
+            else implementation,
             changes=Changes(softcap=score_clip, factor=score_factor),
         )
         return output
