@@ -148,6 +148,7 @@ def test_scripts_are_short_enough_to_read() -> None:
         assert len((SCRIPTS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 70, name
 
 
+@pytest.mark.slow
 def test_a_script_by_itself_leaves_the_documentation_alone(tmp_path: Path) -> None:
     """It writes into the current folder and says where; only all.py makes the pictures of the page."""
     kept = (IMAGES / "attention.svg").stat().st_mtime_ns

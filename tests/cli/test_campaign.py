@@ -90,7 +90,8 @@ def test_a_line_per_run_that_ends_and_the_status_afterwards(tmp_path: Path) -> N
     assert [each["name"] for each in one] == ["second"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_a_campaign_that_is_asked_to_end_saves_exports_and_continues(
     number: int, tmp_path: Path, started: Callable[..., "subprocess.Popen[str]"]
 ) -> None:

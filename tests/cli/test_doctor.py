@@ -150,6 +150,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_study_without_kernels_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its driver; the workers compute without them as well, and are silent."""
     monkeypatch.delenv("SEMFOCUS_KERNELS", raising=False)

@@ -77,6 +77,7 @@ def test_an_unknown_run_is_one_line(store: Store) -> None:
     assert "no run is called 'nothing'" in errors
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_that_the_same_command_continues(store: Store, two_runs: list[str]) -> None:
     words = ["landscape", two_runs[0], "--store", str(store.path), "--points", "201", "--workers", "1"]
     process = subprocess.Popen(

@@ -115,7 +115,7 @@ def specs():
 """
 
 
-@pytest.mark.parametrize("executor", ["pool", pytest.param("serial", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", [pytest.param("pool", marks=pytest.mark.slow), "serial"])
 def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
     Path("endless.py").write_text(ENDLESS, encoding="utf-8")
     command = [sys.executable, "-m", "semfocus", "study", "endless.py", "--executor", executor, "-q"]

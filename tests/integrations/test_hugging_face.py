@@ -357,10 +357,11 @@ def test_a_loaded_model_reminds_once_and_not_after_apply(tmp_path):
 @pytest.mark.parametrize(
     "order",
     [
-        pytest.param("semfocus, transformers", marks=pytest.mark.slow),
+        "semfocus, transformers",
         "transformers.modeling_utils, semfocus",
     ],
 )
+@pytest.mark.slow
 def test_the_reminder_needs_no_order_of_imports(order):
     code = (
         f"import {order}; from transformers import PreTrainedModel; "

@@ -212,7 +212,7 @@ def test_random_keeps_distinct_allowed_keys_equally_often(masked):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("batch", [(1,), (3,)])
+@pytest.mark.parametrize("batch", [pytest.param((1,), marks=pytest.mark.slow), (3,)])
 def test_repeats_are_bit_identical(threads, batch):
     tensors = draw(64, 64, 16, batch=batch, dtype=torch.float32)
     before = torch.get_num_threads()
@@ -236,6 +236,7 @@ def test_more_threads_than_batch_elements_give_the_same_gradients_up_to_rounding
         torch.set_num_threads(1)
 
 
+@pytest.mark.slow
 def test_the_operators_pass_opcheck():
     query, key, value, grad_output = draw(9, 9, 4, batch=(2, 1))
     mask = torch.rand(2, 1, 9, 9, generator=torch.Generator().manual_seed(0)) > 0.3

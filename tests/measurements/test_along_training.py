@@ -140,7 +140,12 @@ def test_numbers_that_json_does_not_have_are_null(store: Store, tiny_spec, monke
 
 
 @pytest.mark.parametrize(
-    "executor", ["serial", "pool", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])]
+    "executor",
+    [
+        "serial",
+        pytest.param("pool", marks=pytest.mark.slow),
+        pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow]),
+    ],
 )
 def test_studies_measure_in_every_executor(tmp_path: Path, executor) -> None:
     if executor == "ray":

@@ -66,6 +66,7 @@ def test_only_what_is_missing_is_measured(store, trained) -> None:
     assert looks(store, trained, more) == [spec.digest for spec in trained if spec.pattern == "full"]
 
 
+@pytest.mark.slow
 def test_worker_processes_keep_the_same_rows(store, trained, tmp_path) -> None:
     looks(store, trained[:2], executor="pool", workers=2)
     there = [store.directory(spec).kept("inside") for spec in trained[:2]]

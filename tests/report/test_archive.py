@@ -91,6 +91,7 @@ def _add(folder: Path, seed: int) -> None:
     archive([record_of(spec_of("even_pairs", "full", seed), middle=5, last=4)], folder)
 
 
+@pytest.mark.slow
 def test_processes_that_add_to_one_folder_lose_nothing(tmp_path: Path) -> None:
     """Without the lock each would write what it read plus its own."""
     context = multiprocessing.get_context("spawn")

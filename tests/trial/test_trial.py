@@ -111,6 +111,7 @@ def test_a_trial_that_was_interrupted_continues_to_the_same_bits(tmp_path, at):
     assert again.records[again.arms[1]][0]["attempts"] == 2
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_are_the_same_runs(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -65,6 +65,7 @@ def test_a_subset_of_the_samples(trained: RunDirectory) -> None:
             plan_landscape(trained, Landscape(samples=samples), "cpu")
 
 
+@pytest.mark.slow
 def test_the_pool_gives_the_same_bits_as_this_process(trained: RunDirectory) -> None:
     other = copy_of(trained, "other")
     options = Landscape(points=5, pairs=2, hessian=1)
