@@ -304,6 +304,7 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+@pytest.mark.slow
 def test_what_the_page_says_can_be_added_joins_the_package(tmp_path: Path) -> None:
     package = Package(tmp_path)
 

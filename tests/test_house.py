@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.house import QUICK, passed_by
 
 TESTS = Path(__file__).parent
@@ -87,6 +89,7 @@ def test_the_guards_see_what_they_are_for() -> None:
     assert declared_twice({"a.py": "class Arm: ...", "b.py": "class Arm: ..."}) == {"Arm": ["a.py", "b.py"]}
 
 
+@pytest.mark.slow
 def test_a_study_stays_out_of_cli_and_passes_few_files() -> None:
     """Measured by tests/house.py, which says what counts; the first house passed 69 files and came back four times."""
     way = passed_by(*QUICK, "--no-report", "--workers", "1", "-s", "training.num_train=64")

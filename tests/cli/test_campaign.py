@@ -57,9 +57,9 @@ def lines_written(store: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in store.glob("*/journal.jsonl"))
 
 
-def test_a_line_per_run_that_ends_and_the_status_afterwards(tmp_path: Path) -> None:
-    file, store, tables = campaign_file(tmp_path), tmp_path / "runs", tmp_path / "tables"
-    words = (file, "--store", store, "--export", tables)
+def test_status_and_plan_before_anything_ran(tmp_path: Path) -> None:
+    file, store = campaign_file(tmp_path), tmp_path / "runs"
+    words = (file, "--store", store, "--export", tmp_path / "tables")
     before = read_json(invoke(*words, "--status", "--json").output)
     assert [(each["name"], each["runs"], each["left"]) for each in before] == [
         ("first", 4, 4),
@@ -69,6 +69,12 @@ def test_a_line_per_run_that_ends_and_the_status_afterwards(tmp_path: Path) -> N
     plan = invoke(*words, "--dry-run").output.splitlines()
     assert plan[:3] == ["first:", "  even_pairs full: 2 runs", "  even_pairs top_k(2): 2 runs"]
     assert not store.exists(), "neither writes anything"
+
+
+@pytest.mark.slow
+def test_a_line_per_run_that_ends_and_the_status_afterwards(tmp_path: Path) -> None:
+    file, store, tables = campaign_file(tmp_path), tmp_path / "runs", tmp_path / "tables"
+    words = (file, "--store", store, "--export", tables)
     done = start(*words, "--workers", 1)
     out, errors = done.communicate(timeout=PATIENCE)
     assert done.returncode == 0, errors

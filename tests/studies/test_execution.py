@@ -34,6 +34,7 @@ class Listener(StudyWatcher):
         return [(what, how) for what, digest, how in self.heard if digest == spec.digest]
 
 
+@pytest.mark.slow
 def test_serial_and_pool_give_the_same_records_in_the_order_of_the_specs(tmp_path: Path) -> None:
     specs = mini_study(4)
     specs.append(specs[0])
