@@ -1,5 +1,6 @@
 """Trials of a tiny model: the same seeds for every arm, resuming, what is refused, and the page."""
 
+import hashlib
 import json
 import math
 import os
@@ -19,6 +20,7 @@ from semfocus.cli.app import app
 from semfocus.cli.trial_result import print_result
 from semfocus.execution.progress import Watcher
 from semfocus.mechanisms import parse_pattern
+from semfocus.randomness import stream
 from semfocus.report.pages.trial_page import trial_page
 from semfocus.runs.trial_directory import TrialRunDirectory
 from semfocus.subjects.batch import Batch, TrialData
@@ -596,3 +598,37 @@ def test_held_out_rows_have_every_label_in_its_share(tmp_path):
     again = read_data(tmp_path / "data.csv", Vocabulary(8, 0, 24), None)
     assert torch.equal(again.held_out.tokens, data.held_out.tokens)
     assert torch.equal(again.held_out.labels, data.held_out.labels)
+
+
+def test_a_trial_of_version_0_1_continues_with_the_rows_that_it_held_out(tmp_path):
+    """It drew them without regard to labels; the digest of such data is that of the file."""
+    path = tmp_path / "data.csv"
+    rows = [f"a b,{'rare' if row % 10 == 0 else 'often'}" for row in range(300)]
+    path.write_text("\n".join(["sequence,label", *rows]) + "\n", encoding="utf-8")
+    plain = hashlib.sha256(path.read_bytes()).hexdigest()
+    new = read_data(path, Vocabulary(8, 0, 24))
+    old = read_data(path, Vocabulary(8, 0, 24), known={plain})
+    order = torch.randperm(300, generator=stream(0, "split"))
+    labels = torch.tensor([old.classes.index("rare" if row % 10 == 0 else "often") for row in range(300)])
+    assert (old.digest, new.digest) == (plain, hashlib.sha256(f"{plain} by label".encode()).hexdigest())
+    assert torch.equal(old.held_out.labels, labels[order[:30]])
+    assert not torch.equal(old.held_out.labels, new.held_out.labels)
+    assert "as in version 0.1" in old.description
+    assert "0.1" not in new.description
+    assert read_data(path, Vocabulary(8, 0, 24), known={plain, new.digest}).digest == new.digest
+
+
+def test_the_runs_in_a_folder_say_how_its_data_were_split(tmp_path):
+    model, data = write(tmp_path)
+    plain = hashlib.sha256(data.read_bytes()).hexdigest()
+    run = tmp_path / "out" / "runs" / "0123"
+    run.mkdir(parents=True)
+    (run / "spec.json").write_text(json.dumps({"data": plain}), encoding="utf-8")
+    (tmp_path / "out" / "runs" / "damaged").mkdir()
+    (tmp_path / "out" / "runs" / "damaged" / "spec.json").write_text("{", encoding="utf-8")
+    result = run_trial(
+        model, data, ["top_k(3)"], directory=tmp_path / "out", seeds=1, settings=SETTINGS, executor="serial"
+    )
+    assert {record["spec"]["data"] for records in result.records.values() for record in records.values()} == {
+        plain
+    }

@@ -1,5 +1,7 @@
 """The directory of one run of a trial: the files of a run, with looks at steps instead of epochs."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from semfocus.runs.directory import DamagedRun, RunDirectory
@@ -26,6 +28,15 @@ class TrialRunDirectory(RunDirectory):
         if not is_whole:
             raise DamagedRun(f"{self.path / 'record.json'} is damaged: not the record of a run of a trial")
         return record
+
+
+def specs_in(folder: Path) -> list[dict[str, Any]]:
+    """Of the runs there whose spec can be read: each run says for itself what is wrong with it."""
+    found = []
+    for path in sorted(folder.glob("*/spec.json")):
+        with suppress(DamagedRun, OSError):
+            found.append(TrialRunDirectory(path.parent)._read_json("spec.json"))
+    return found
 
 
 def looks_of(events: list[Event], kind: str = "look") -> list[Event]:

@@ -1,6 +1,7 @@
 """The user's data as sequences of one length: windows of a text, or labelled rows."""
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 import torch
@@ -22,8 +23,10 @@ def kind_of(path: Path) -> Kind:
     return "classification" if path.is_file() and path.suffix.lower() in _TABLES else "text"
 
 
-def read_data(path: Path, vocabulary: Vocabulary, context: int | None = None) -> TrialData:
-    """`context`: the length of a text's windows; rows that are longer are cut to it."""
+def read_data(
+    path: Path, vocabulary: Vocabulary, context: int | None = None, known: Collection[str] = ()
+) -> TrialData:
+    """`context`: the length of a text's windows; rows that are longer are cut to it. `known`: as for `read_table`."""
     if context is not None and context < 2:
         raise ValueError(f"--context must be 2 tokens or more, got {context}")
     if context is not None and vocabulary.max_length is not None and context > vocabulary.max_length:
@@ -32,7 +35,7 @@ def read_data(path: Path, vocabulary: Vocabulary, context: int | None = None) ->
         )
     if kind_of(path) == "text":
         return _windows(path, vocabulary, context)
-    return read_table(path, vocabulary, context, hashlib.sha256(path.read_bytes()).hexdigest())
+    return read_table(path, vocabulary, context, hashlib.sha256(path.read_bytes()).hexdigest(), known)
 
 
 def _windows(path: Path, vocabulary: Vocabulary, context: int | None) -> TrialData:

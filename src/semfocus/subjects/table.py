@@ -1,7 +1,7 @@
 """Labelled rows of a table: which columns hold what, and the sequences they make."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,10 @@ def classes_of(path: Path) -> tuple[str, ...]:
     )
 
 
-def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: str) -> TrialData:
+def read_table(
+    path: Path, vocabulary: Vocabulary, context: int | None, digest: str, known: Collection[str] = ()
+) -> TrialData:
+    """`known`: digests of data that runs exist of; a trial of version 0.1 continues with the rows that it held out."""
     rows = list(read_fields(path))
     classes = classes_of(path)
     column = sequence_column(path, rows)
@@ -126,17 +129,18 @@ def read_table(path: Path, vocabulary: Vocabulary, context: int | None, digest: 
     real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
     labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
     everything = Batch(tokens, None if bool(real.all()) else real, labels)
-    train, held_out, is_drawn = _split(path, rows, labels)
-    if is_drawn:  # rows were once drawn without regard to labels; those runs are others
-        digest = hashlib.sha256(f"{digest} by label".encode()).hexdigest()
+    by_label = hashlib.sha256(f"{digest} by label".encode()).hexdigest()
+    is_old = digest in known and by_label not in known  # version 0.1 drew rows without regard to labels
+    train, held_out, is_drawn = _split(path, rows, None if is_old else labels)
+    as_before = " as in version 0.1, whose runs are continued" * (is_drawn and is_old)
     cut = f", {num_cut} of them cut," * bool(num_cut)
     return TrialData(
         "classification",
         everything.rows(train),
         everything.rows(held_out),
         classes,
-        digest,
-        f"{count_of(len(rows), 'row')}{cut} of up to {count_of(longest, 'token')} ({name}), {count_of(len(classes), 'class')}, {count_of(len(held_out), 'row')} held out",
+        by_label if is_drawn and not is_old else digest,
+        f"{count_of(len(rows), 'row')}{cut} of up to {count_of(longest, 'token')} ({name}), {count_of(len(classes), 'class')}, {count_of(len(held_out), 'row')} held out{as_before}",
     )
 
 
@@ -154,15 +158,19 @@ def _by_turns(order: Tensor, labels: Tensor) -> Tensor:
 
 
 def _split(
-    path: Path, rows: Sequence[tuple[int, dict[str, Any]]], labels: Tensor
+    path: Path, rows: Sequence[tuple[int, dict[str, Any]]], labels: Tensor | None
 ) -> tuple[Tensor, Tensor, bool]:
-    """By a `split` column if there is one, else at random, always alike, with every label's share; and which of the two."""
+    """By a `split` column if there is one, else at random, always alike, with every label's share; and which of the two.
+
+    Without `labels` a part may have any share of them.
+    """
     lines = [line for line, _ in rows]
     said = split_indices(path, lines, [split_of(path, line, fields) for line, fields in rows])
     if said is not None:
         train, held_out = (torch.tensor(part, dtype=torch.long) for part in said)
     else:
-        order = _by_turns(torch.randperm(len(rows), generator=stream(0, "split")), labels)
+        order = torch.randperm(len(rows), generator=stream(0, "split"))
+        order = order if labels is None else _by_turns(order, labels)
         num = max(1, round(len(rows) * HELD_OUT_SHARE))
         train, held_out = order[num:], order[:num]
     if not len(train) or not len(held_out):

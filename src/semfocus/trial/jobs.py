@@ -10,7 +10,7 @@ from semfocus.execution.display import Described
 from semfocus.execution.jobs import KINDS, Message, Tell, failure
 from semfocus.runs import RunBusy
 from semfocus.runs.directory import FAILURE, DamagedRun
-from semfocus.runs.trial_directory import TrialRunDirectory
+from semfocus.runs.trial_directory import TrialRunDirectory, specs_in
 from semfocus.subjects.batch import TrialData
 from semfocus.subjects.data import kind_of, read_data
 from semfocus.subjects.file import FileSubject
@@ -79,10 +79,13 @@ class TrialItem:
 
 
 @lru_cache(maxsize=1)
-def opened(model: str, data: str, context: int | None, continued: bool) -> tuple[Subject, TrialData]:
-    """The model and the data, read once per process."""
+def opened(
+    model: str, data: str, directory: str, context: int | None, continued: bool
+) -> tuple[Subject, TrialData]:
+    """The model and the data, read once per process; the runs in the directory may say how the data were split."""
     subject = subject_of(Path(model), Path(data), continued)
-    return subject, read_data(Path(data), subject.vocabulary, context)
+    known = {str(spec.get("data")) for spec in specs_in(Path(directory))}
+    return subject, read_data(Path(data), subject.vocabulary, context, known)
 
 
 def subject_of(model: Path, data: Path, continued: bool) -> Subject:
@@ -101,7 +104,9 @@ def perform_trial(job: TrialJob, tell: Tell) -> None:
     options = TrialOptions(**job.options)
     try:
         spec = spec_of_values(job.spec)
-        subject, data = opened(options.model, options.data, options.context, options.continued)
+        subject, data = opened(
+            options.model, options.data, options.directory, options.context, options.continued
+        )
         if (subject.digest, data.digest) != (spec.model, spec.data):
             raise ValueError("the model or the data changed while the trial ran: start it again")
         runner = Runner(

@@ -87,7 +87,17 @@ def run_trial(
     executor: `pool` trains several runs at once, by default one per core, or one alone on a GPU; `serial`: here.
     """
     prepared = prepare(
-        model, data, patterns, seeds, settings, context, continued, tune, arms, until_decided=until_decided
+        model,
+        data,
+        patterns,
+        seeds,
+        settings,
+        context,
+        continued,
+        tune,
+        arms,
+        directory=directory,
+        until_decided=until_decided,
     )
     if executor not in ("serial", "pool"):
         raise ValueError(f"the executor of a trial must be serial or pool, got {executor!r}")
@@ -140,12 +150,13 @@ def prepare(
     tune: bool,
     arms: Sequence[Arm] | None = None,
     *,
+    directory: str | os.PathLike[str] = "trial",
     until_decided: bool = False,
 ) -> Prepared:
     """Read model and data, and refuse what cannot work before anything is trained."""
     chosen = list(arms) if arms is not None else arms_of(patterns)
     opened.cache_clear()  # files may have changed since the last trial of this process
-    places = str(Path(model).absolute()), str(Path(data).absolute())
+    places = (str(Path(each).absolute()) for each in (model, data, Path(directory) / "runs"))
     subject, found = opened(*places, context, continued)
     every = (FULL, *chosen) if arms is not None else (FULL, *chosen, SHARPER_FULL)
     for arm in chosen:
