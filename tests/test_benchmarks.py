@@ -13,7 +13,7 @@ TIMED = ("attention_speed", "masked_speed", "training_step")
 
 Script = Callable[[str], ModuleType]
 
-LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("memory", "epoch")]
+LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("memory", "epoch", "hugging_face_speed")]
 
 
 @pytest.fixture
