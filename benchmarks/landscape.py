@@ -10,7 +10,7 @@ import torch
 
 from semfocus.measurements.landscape.place import grid_axis
 from semfocus.measurements.landscape.plan import ModelLoss, samples_of
-from semfocus.probes.surface.loss_grid import direction_pair, losses_along_row
+from semfocus.probes.loss_surface.loss_grid import direction_pair, losses_along_row
 from semfocus.runs import RunSpec
 from semfocus.training import build_model
 from timing import benchmark_parser, interleaved, print_claim, print_table, started

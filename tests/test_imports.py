@@ -30,7 +30,7 @@ def test_does_not_import_torch(code: str) -> None:
 def test_a_report_on_landscapes_does_not_import_torch(store: Store, tiny_spec) -> None:
     """Grids of losses are plain numbers; reading them must not load what computed them."""
     from semfocus.execution.executor import Conditions
-    from semfocus.execution.measuring import survey
+    from semfocus.execution.measurement_parts import survey
     from semfocus.measurements.landscape.grids import Landscape as LandscapeOptions
     from semfocus.measurements.landscape.plan import plan_landscape
     from semfocus.measurements.landscape.surface import steepness

@@ -13,7 +13,7 @@ from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import looked
 from semfocus.analysis.why.mediators import mediations
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import measure_runs
+from semfocus.execution.measurement_parts import measure_runs
 from semfocus.measurements import MEASUREMENTS, Lengths, Measurement, Twins
 from semfocus.report.export import export, read_export
 from semfocus.report.pages import vega

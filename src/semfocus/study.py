@@ -280,7 +280,7 @@ class StudyResult:
         measurements = self.study.measurements
         if not measurements:
             return self
-        from semfocus.execution.measuring import measure_runs
+        from semfocus.execution.measurement_parts import measure_runs
 
         how = replace(self.how, recipe_file=self.study.recipe_file(self.specs), watcher=None)
         problems = measure_runs(measurements, self.done, self.study.store, how)
@@ -303,7 +303,7 @@ class StudyResult:
     @cached_property
     def summaries(self) -> "list[TaskSummary]":
         """For each comparison, each arm against the baseline; computed once."""
-        from semfocus.analysis.planned import analyse_planned
+        from semfocus.analysis.plans import analyse_planned
 
         return analyse_planned(self.records, self.plans, self.study.source.own_settings)
 

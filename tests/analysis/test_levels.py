@@ -8,7 +8,7 @@ import pytest
 from semfocus.analysis.claims import judge_all
 from semfocus.analysis.claims.evidence import pooled_race, race
 from semfocus.analysis.comparisons import Contrast
-from semfocus.analysis.planned import analyse_planned, planned_findings
+from semfocus.analysis.plans import analyse_planned, planned_findings
 from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.analysis.why.measured_runs import looked

@@ -9,7 +9,7 @@ import pytest
 
 from semfocus.campaign import Campaign, Stage, open_campaign
 from semfocus.campaign.account import accounts, total
-from semfocus.measurements.inside import rows_inside
+from semfocus.measurements.interior import rows_inside
 from semfocus.recipes import RECIPES
 from semfocus.report.export import archive, read_export, read_exported_plans
 from semfocus.runs import open_store

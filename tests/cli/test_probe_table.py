@@ -3,7 +3,7 @@
 import pytest
 
 from semfocus.cli.probe_table import cell_text, print_tables
-from semfocus.report.probed import ProbedRun
+from semfocus.report.probed_runs import ProbedRun
 from tests.analysis.why.planted import record, row
 
 

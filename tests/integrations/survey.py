@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 import semfocus
-from semfocus.integrations.checking import distance
+from semfocus.integrations.verification import distance
 from tests.integrations.tiny_configs import FIRST_SPECIAL, NotBuiltError, tiny_config, tiny_model
 from tests.integrations.tiny_models import transformers
 
@@ -180,7 +180,7 @@ def _image_size(config: Any) -> int:
 
 
 def _outputs(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
-    from semfocus.integrations.checking import _tensors
+    from semfocus.integrations.verification import _tensors
 
     torch.manual_seed(0)
     with torch.no_grad():

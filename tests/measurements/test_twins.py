@@ -5,7 +5,7 @@ import json
 import pytest
 
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import measure_runs
+from semfocus.execution.measurement_parts import measure_runs
 from semfocus.measurements import Twins
 from semfocus.measurements.twins import stability_inputs, twin_distances
 from semfocus.runs.directory import DamagedRun

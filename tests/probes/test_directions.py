@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from semfocus.probes.surface.loss_grid import direction_pair, length
+from semfocus.probes.loss_surface.loss_grid import direction_pair, length
 
 PARAMETERS = {
     "weight": torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, 0.5]]),

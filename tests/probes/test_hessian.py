@@ -8,7 +8,7 @@ from torch import Tensor
 
 from semfocus.measurements.landscape.plan import ModelLoss
 from semfocus.model import Classifier, ModelConfig
-from semfocus.probes.surface.hessian import extreme_eigenvalues, hessian_extremes, hessian_product
+from semfocus.probes.loss_surface.hessian import extreme_eigenvalues, hessian_extremes, hessian_product
 from semfocus.randomness import stream
 from semfocus.tasks import Samples
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from semfocus.measurements.landscape.place import grid_axis
-from semfocus.probes.surface.loss_grid import losses_along_row
+from semfocus.probes.loss_surface.loss_grid import losses_along_row
 
 CURVATURES = torch.tensor([1.0, 4.0, 9.0], dtype=torch.float64)
 

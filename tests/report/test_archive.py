@@ -6,7 +6,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from semfocus.measurements.inside import rows_inside, rows_noted_along
+from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.report.export import archive, read_export, read_exported_plans
 from semfocus.runs import RunSpec
 from semfocus.runs.plan import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from semfocus.measurements.probing import probe_run
+from semfocus.measurements.run_probe import probe_run
 from semfocus.report.export import curves_table, export, probes_table, runs_table
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.record import Record, read_record

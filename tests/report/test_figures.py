@@ -11,6 +11,7 @@ import vl_convert
 from jsonschema import Draft7Validator
 
 from semfocus.analysis.summaries import analyse
+from semfocus.report.curves import epoch_grid, sample
 from semfocus.report.figures import FIGURES, Look, Picture
 from semfocus.report.figures.axis import round_ticks, value_axis
 from semfocus.report.figures.figure import NOTHING
@@ -19,7 +20,6 @@ from semfocus.report.pages.album import columns_of
 from semfocus.report.pages.study_page import study_pictures
 from semfocus.report.pages.vega import Painter
 from semfocus.report.palette import HUES, inks, stylesheet
-from semfocus.report.sampling import epoch_grid, sample
 from tests.report.made_up import record_of, spec_of, study
 from tests.report.pages import unpacked
 from tests.report.test_landscape_page import made_up

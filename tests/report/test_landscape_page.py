@@ -12,7 +12,7 @@ import pytest
 from semfocus.measurements.landscape.place import grid_axis
 from semfocus.measurements.landscape.surface import Grid
 from semfocus.measurements.landscape.surface import Surface as Landscape
-from semfocus.report.figures.surface import levels_of, run_names, surface_frame
+from semfocus.report.figures.loss_maps import levels_of, run_names, surface_frame
 from semfocus.report.pages.landscape_page import landscape_page, write_landscape_maps
 from tests.report.pages import Page, charts_of
 

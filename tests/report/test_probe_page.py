@@ -11,7 +11,7 @@ from semfocus.report.figures.attention_map import map_frame
 from semfocus.report.figures.layers import layer_frame
 from semfocus.report.pages.probe_page import probe_page, series_groups, write_probe_page
 from semfocus.report.palette import inks
-from semfocus.report.probed import Probed, ProbedRun, run_labels, slots_of
+from semfocus.report.probed_runs import Probed, ProbedRun, run_labels, slots_of
 from tests.report.made_up import record_of, spec_of
 from tests.report.pages import Page, charts_of, numbers
 from tests.report.test_hostile import SOME_HOSTILE

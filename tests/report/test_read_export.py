@@ -9,7 +9,7 @@ import pytest
 from semfocus.analysis.findings import findings_of
 from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import looked
-from semfocus.measurements.inside import rows_inside, rows_noted_along
+from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.measurements.twins import twin_table
 from semfocus.report.export import export, read_export
 from semfocus.report.export.folder import folders_of_tables

@@ -6,7 +6,7 @@ import pytest
 
 from semfocus.analysis.overview import arm_groups
 from semfocus.analysis.summaries import analyse
-from semfocus.measurements.inside import rows_inside, rows_noted_along
+from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.report.markdown import plain, report_text
 from semfocus.report.pages.study_page import report_page
 from semfocus.report.palette import inks

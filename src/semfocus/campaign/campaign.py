@@ -7,7 +7,7 @@ from pathlib import Path
 from semfocus.campaign.stage import ENDED, OpenStage, Stage, open_stage
 from semfocus.campaign.work import StageWork
 from semfocus.execution.executor import Conditions, ExecutorName
-from semfocus.measurements.inside import rows_noted_along
+from semfocus.measurements.interior import rows_noted_along
 from semfocus.notation import did_you_mean
 from semfocus.report.export import archive, folders_of_tables, read_export
 from semfocus.runs import RunSpec, Store, load_recipe, open_store

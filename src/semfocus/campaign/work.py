@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from semfocus.campaign.stage import ENDED, OpenStage
 from semfocus.execution.display import described_runs, display
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import measure_runs
+from semfocus.execution.measurement_parts import measure_runs
 from semfocus.execution.progress import Watcher
 from semfocus.runs import RunSpec
 from semfocus.runs.plan import Plan, write_plan

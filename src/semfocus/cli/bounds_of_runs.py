@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from semfocus.measurements.inside import is_along
+from semfocus.measurements.interior import is_along
 from semfocus.runs.arms import kept_with_globals
 
 Row = Mapping[str, Any]
@@ -135,7 +135,7 @@ def _second(specs: Sequence[Mapping[str, Any]], k: int | None) -> str:
 
 def _lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     from semfocus.report.bounds_text import comparison_lines, in_words
-    from semfocus.report.probed import slot_text
+    from semfocus.report.probed_runs import slot_text
 
     lines = []
     num_heads = len({place["head"] for place in found if place["head"] is not None})

@@ -73,7 +73,7 @@ def claims(
     Example: semfocus claims --results results
     """
     from semfocus.analysis.claims import judge_all
-    from semfocus.analysis.planned import analyse_planned
+    from semfocus.analysis.plans import analyse_planned
     from semfocus.runs.plan import read_plans
 
     exported = exported_runs(results, more, store, summaries_count=True)

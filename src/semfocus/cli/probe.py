@@ -20,7 +20,7 @@ from semfocus.cli.output import print_json
 from semfocus.notation import split_list
 
 if TYPE_CHECKING:
-    from semfocus.report.probed import ProbedRun
+    from semfocus.report.probed_runs import ProbedRun
     from semfocus.runs import RunDirectory
 
 _DATA = {"train": ("train",), "held_out": ("held_out",), "both": ("held_out", "train")}
@@ -90,7 +90,7 @@ def probe(
     from semfocus.cli.probe_table import print_tables
     from semfocus.probes import QUANTITIES
     from semfocus.report.pages.probe_page import write_probe_page
-    from semfocus.report.probed import Probed
+    from semfocus.report.probed_runs import Probed
     from semfocus.training.replay import chosen_epoch, readable_record
 
     checked_page(page)
@@ -146,10 +146,10 @@ def _look(
     *,
     maps: bool,
 ) -> "ProbedRun":
-    from semfocus.measurements.along import along_training, probe_along
     from semfocus.measurements.maps import attention_maps
-    from semfocus.measurements.probing import probe_run
-    from semfocus.report.probed import ProbedRun
+    from semfocus.measurements.run_probe import probe_run
+    from semfocus.measurements.training_probe import along_training, probe_along
+    from semfocus.report.probed_runs import ProbedRun
     from semfocus.training.replay import chosen_epoch, model_at, readable_record
 
     rows = probe_run(

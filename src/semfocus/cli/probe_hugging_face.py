@@ -41,7 +41,7 @@ def probe_hugging_face(
     from semfocus.mechanisms import Full, parse_pattern
     from semfocus.probes import QUANTITIES, probe_rows
     from semfocus.report.pages.probe_page import write_probe_page
-    from semfocus.report.probed import Probed, ProbedRun
+    from semfocus.report.probed_runs import Probed, ProbedRun
     from semfocus.subjects.batch import Batch
     from semfocus.subjects.data import kind_of, read_data
     from semfocus.subjects.hugging_face import HuggingFaceSubject
@@ -153,7 +153,7 @@ def _maps(
 def _print(name: str, samples: int, rows: list[dict[str, Any]]) -> None:
     from semfocus.cli.output import table_console
     from semfocus.cli.probe_table import print_meanings, print_table
-    from semfocus.report.probed import as_if
+    from semfocus.report.probed_runs import as_if
 
     columns: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from semfocus.report.probed import ProbedRun
+    from semfocus.report.probed_runs import ProbedRun
 
 #: quantity -> a text for the layer, and one for each column
 Lines = Mapping[str, list[tuple[str, list[str]]]]
@@ -35,7 +35,7 @@ _PARTS = {"held_out": "held-out data", "train": "training data"}
 def print_tables(found: "Sequence[ProbedRun]") -> None:
     """One table for each part of the data; then what may be wrong with the models."""
     from semfocus.cli.output import table_console
-    from semfocus.report.probed import run_labels
+    from semfocus.report.probed_runs import run_labels
 
     console = table_console()
     labels = list(run_labels(found))
@@ -127,7 +127,7 @@ def columns_of(
     labels: Sequence[str], found: "Sequence[ProbedRun]", part: str
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of every run, and of every other pattern on its scores."""
-    from semfocus.report.probed import as_if
+    from semfocus.report.probed_runs import as_if
 
     columns: dict[str, list[dict[str, Any]]] = {}
     for label, run in zip(labels, found, strict=True):
@@ -142,7 +142,7 @@ def lines_of(
     quantity: str, columns: Mapping[str, list[dict[str, Any]]], spread: bool = True
 ) -> list[tuple[str, list[str]]]:
     """For each layer and head a text for each column; a dash where the quantity does not exist."""
-    from semfocus.report.probed import slot_text, slots_of
+    from semfocus.report.probed_runs import slot_text, slots_of
 
     by_column = {
         label: slots_of([row for row in rows if row["quantity"] == quantity])

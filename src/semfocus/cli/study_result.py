@@ -260,7 +260,7 @@ def _not_measured_along(result: "StudyResult", every: int | None) -> list[str]:
     """Finished runs with epochs that --probe-every asked for and that trained before, so nobody was watching."""
     if every is None:
         return []
-    from semfocus.measurements.along import along_is_known
+    from semfocus.measurements.training_probe import along_is_known
 
     directories = [result.study.store.directory(spec) for spec in result.done]
     return [each.name for each in directories if not along_is_known(each, every)]

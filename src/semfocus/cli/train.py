@@ -100,7 +100,7 @@ def train(
     already_done = directory.record() is not None
     observers: list[Observer] = []
     if probe_every is not None:
-        from semfocus.measurements.along import ProbeObserver
+        from semfocus.measurements.training_probe import ProbeObserver
 
         observers.append(ProbeObserver(probe_every))
     with display(described_runs([spec]), quiet=quiet or already_done, seconds=0.0) as watcher:

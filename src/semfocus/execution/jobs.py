@@ -39,7 +39,7 @@ class TrainingJob:
     threads: int
     checkpoint_seconds: float
     recipe_file: str | None
-    #: measure inside the model every N epochs; see measurements/along.py
+    #: measure inside the model every N epochs; see measurements/training_probe.py
     probe_every: int | None = None
 
 
@@ -132,7 +132,7 @@ def _probing(job: TrainingJob) -> list[Observer]:
     """Before the others: a message that an epoch has ended may be the end of this process, and its rows must be there."""
     if job.probe_every is None:
         return []
-    from semfocus.measurements.along import ProbeObserver
+    from semfocus.measurements.training_probe import ProbeObserver
 
     return [ProbeObserver(job.probe_every)]
 

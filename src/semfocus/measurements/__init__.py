@@ -1,6 +1,6 @@
 """Measurements: what is found out about a trained run and kept in its directory."""
 
-from semfocus.measurements.inside import Inside
+from semfocus.measurements.interior import Inside
 from semfocus.measurements.landscape.grids import Landscape
 from semfocus.measurements.lengths import Lengths
 from semfocus.measurements.measurement import MEASUREMENTS, Measurement, measurement_of

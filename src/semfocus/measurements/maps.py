@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from semfocus.measurements.inside import Part
-from semfocus.measurements.probing import relevant_of
+from semfocus.measurements.interior import Part
+from semfocus.measurements.run_probe import relevant_of
 from semfocus.mechanisms import AttentionTrace, capture
 from semfocus.model.evaluation import evaluation_mode
 from semfocus.randomness import stream

@@ -5,9 +5,9 @@ from dataclasses import replace
 from statistics import median
 
 from semfocus.probes.names import title_of
+from semfocus.report.curves import Sampled, Values, epoch_grid, sample, with_quartiles
 from semfocus.report.figures.lines import Line
-from semfocus.report.probed import Probed, ProbedRun, Row, slot_text, slots_of
-from semfocus.report.sampling import Sampled, Values, epoch_grid, sample, with_quartiles
+from semfocus.report.probed_runs import Probed, ProbedRun, Row, slot_text, slots_of
 
 #: the mean of these is the same in every model: what is drawn is the quantile that tells
 _AT = {"received_mass": "95"}

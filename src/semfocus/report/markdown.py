@@ -12,8 +12,8 @@ from semfocus.analysis.wording import TITLE, runs_text, setting_of
 from semfocus.durable import write_text
 from semfocus.measurements.lengths import length_table
 from semfocus.measurements.twins import twin_table
+from semfocus.report.commands import report_command, reruns, study_commands
 from semfocus.report.palette import inks
-from semfocus.report.repeating import report_command, reruns, study_commands
 from semfocus.report.tables import (
     FINDINGS_EXPLAINED,
     FindingTable,
@@ -55,7 +55,7 @@ def report_text(
     apart_from: Collection[str] = (),
 ) -> str:
     """The whole report as text."""
-    from semfocus.analysis.planned import analyse_planned, planned_findings
+    from semfocus.analysis.plans import analyse_planned, planned_findings
 
     known = [Record.of(record) for record in records]
     summaries = analyse_planned(known, plans, apart_from)

@@ -18,7 +18,7 @@ from semfocus.subjects.hugging_face import HuggingFaceSubject
 from semfocus.subjects.subject import Subject
 from semfocus.subjects.table import classes_of
 from semfocus.training.device import resolve_device
-from semfocus.trial.running import Runner
+from semfocus.trial.runner import Runner
 from semfocus.trial.spec import TrialRunSpec, spec_of_values
 
 

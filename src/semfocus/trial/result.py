@@ -9,7 +9,7 @@ from typing import Any
 
 from semfocus.trial.curve import Curve
 from semfocus.trial.decision import Decision, decide
-from semfocus.trial.inside import QUANTITIES
+from semfocus.trial.interior import QUANTITIES
 from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
 from semfocus.trial.verdict import Looks, Verdict, can_show, judge
 from semfocus.trial.wording import learned_sentence, sentence, time_sentence, too_few

@@ -3,7 +3,7 @@
 import pytest
 
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import survey
+from semfocus.execution.measurement_parts import survey
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
 from semfocus.measurements.landscape.surface import read_landscape

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import Measured, survey
+from semfocus.execution.measurement_parts import Measured, survey
 from semfocus.execution.progress import Watcher
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.grids import missing_parts
@@ -101,7 +101,7 @@ from semfocus.measurements.landscape.place import LandscapeDirectory
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measuring import Measured, survey
+from semfocus.execution.measurement_parts import Measured, survey
 from semfocus.execution.progress import Watcher
 
 add_row, added = LandscapeDirectory.add_row, []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims import (
-    breaking,
+    conditions,
     convergence,
     explanations,
     generalisation,
@@ -28,7 +28,7 @@ CLAIMS: tuple[Claim, ...] = (
     *sharpness.CLAIMS,
     *explanations.CLAIMS,
     *surfaces.CLAIMS,
-    *breaking.CLAIMS,
+    *conditions.CLAIMS,
     *ordering.CLAIMS,
 )
 

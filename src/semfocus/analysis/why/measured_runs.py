@@ -10,7 +10,7 @@ from typing import Any, Literal
 from semfocus.analysis.statistics import Time
 from semfocus.analysis.summaries import TaskSummary, by_setting
 from semfocus.analysis.wording import setting_of
-from semfocus.measurements.inside import rows_inside, rows_noted_along
+from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.words import count_of, shortened
 
 Row = Mapping[str, Any]

@@ -17,8 +17,8 @@ from semfocus.measurements.landscape.place import (
 )
 from semfocus.model import Classifier
 from semfocus.model.evaluation import summed_loss
-from semfocus.probes.surface.hessian import LossPart
-from semfocus.probes.surface.loss_grid import direction_pair, length
+from semfocus.probes.loss_surface.hessian import LossPart
+from semfocus.probes.loss_surface.loss_grid import direction_pair, length
 from semfocus.randomness import stream
 from semfocus.runs import RunDirectory, RunSpec
 from semfocus.runs.checkpoints import weights_digest

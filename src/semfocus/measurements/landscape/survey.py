@@ -6,8 +6,8 @@ from typing import Any
 from semfocus.measurements.landscape.place import GridSpec, HessianSpec, LandscapeDirectory, grid_axis
 from semfocus.measurements.landscape.plan import ModelLoss, samples_of
 from semfocus.measurements.measurement import Tell
-from semfocus.probes.surface.hessian import hessian_extremes
-from semfocus.probes.surface.loss_grid import direction_pair, losses_along_row
+from semfocus.probes.loss_surface.hessian import hessian_extremes
+from semfocus.probes.loss_surface.loss_grid import direction_pair, losses_along_row
 from semfocus.runs import RunSpec
 from semfocus.training import build_model
 from semfocus.training.device import limited_threads, numerics_class, resolve_device

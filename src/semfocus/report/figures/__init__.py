@@ -5,11 +5,11 @@ from semfocus.report.figures.figure import FORMATS, Figure, Look, Panel, Picture
 from semfocus.report.figures.layers import LAYERS
 from semfocus.report.figures.learning import CURVES
 from semfocus.report.figures.lengths import LENGTHS
+from semfocus.report.figures.loss_maps import CUTS, SLOPES, SURFACE
 from semfocus.report.figures.mechanisms import ALONG, CORRELATIONS, DISPERSION, KEPT_KEYS, WORST_CASE
 from semfocus.report.figures.regions import REGIONS
 from semfocus.report.figures.scatter import DISPERSION_AND_SPEEDUP, MASKS, SPARSITY_OR_SHARPNESS
 from semfocus.report.figures.speedup import ROBUSTNESS, SPEEDUP
-from semfocus.report.figures.surface import CUTS, SLOPES, SURFACE
 from semfocus.report.figures.survival import SURVIVAL
 from semfocus.report.figures.twin_distances import TWINS
 

@@ -8,7 +8,7 @@ from semfocus.report.figures.axis import value_axis
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
 from semfocus.report.figures.vega_lite import Spec, column, layers, mark, tooltip
 from semfocus.report.palette import Ink
-from semfocus.report.probed import Row, slot_text, slots_of
+from semfocus.report.probed_runs import Row, slot_text, slots_of
 
 _COLUMNS: Mapping[str, type] = {
     **{"arm": str, "place": str, "heads": bool, "mean": float, "null": float, "hollow": bool, "words": str},

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from semfocus.analysis.overview import comparison_names
+from semfocus.report.curves import Record, Sampled, Values, epoch_grid, sample
 from semfocus.report.figures.axis import Axis, logarithmic, shares
 from semfocus.report.figures.figure import Figure, Look, Panel
 from semfocus.report.figures.lines import Line, line_frame, line_overview, line_panel, panels_of
 from semfocus.report.figures.vega_lite import Spec
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import Record, Sampled, Values, epoch_grid, sample
 from semfocus.words import percent
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import polars as pl
 
 from semfocus.analysis.overview import comparison_names
 from semfocus.measurements.lengths import length_table
+from semfocus.report.curves import with_quartiles
 from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.learning import from_round_share
 from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import with_quartiles
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from semfocus.report.curves import Sampled, Values
 from semfocus.report.figures.axis import PLAIN, Axis
 from semfocus.report.figures.figure import Look, Panel
 from semfocus.report.figures.vega_lite import Spec, column, layers, mark, one_row, tooltip
-from semfocus.report.sampling import Sampled, Values
 from semfocus.words import visible
 
 #: points of all seeds that a pointer finds without delay

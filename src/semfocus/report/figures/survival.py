@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from semfocus.analysis.overview import comparison_names
+from semfocus.report.curves import epoch_grid
 from semfocus.report.figures.axis import PLAIN, shares
 from semfocus.report.figures.figure import Figure, Look, Panel, tidy
 from semfocus.report.figures.lines import panels_of
 from semfocus.report.figures.vega_lite import Spec, column, layers, mark, tooltip
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import epoch_grid
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import ArmSummary, TaskSummary

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from semfocus.report.curves import with_quartiles
 from semfocus.report.figures.axis import value_axis, zoomed
 from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.forest import forest_frame, forest_panel
 from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import with_quartiles
-from semfocus.trial.inside import QUANTITIES
+from semfocus.trial.interior import QUANTITIES
 from semfocus.trial.spec import FULL
 from semfocus.trial.wording import interval
 

@@ -8,11 +8,11 @@ import polars as pl
 
 from semfocus.analysis.overview import comparison_names
 from semfocus.measurements.twins import TwinTable, twin_table
+from semfocus.report.curves import MOST_POINTS, Sampled, Values, with_quartiles
 from semfocus.report.figures.axis import logarithmic
 from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import MOST_POINTS, Sampled, Values, with_quartiles
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary

@@ -12,10 +12,10 @@ from semfocus.analysis.verdict import enough, estimate_order, pairs_text, verdic
 from semfocus.analysis.wording import bounded, setting_of
 from semfocus.measurements.lengths import LengthTable, length_table
 from semfocus.measurements.twins import TwinTable, twin_table
+from semfocus.report.commands import study_commands, train_command
 from semfocus.report.figures import FIGURES, Picture
 from semfocus.report.pages.album import Album
 from semfocus.report.palette import Ink
-from semfocus.report.repeating import study_commands, train_command
 from semfocus.report.tables import TaskTable, detail_table, task_table
 from semfocus.words import count_of, percent
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.durable import write_text
 from semfocus.report.figures import FIGURES
-from semfocus.report.figures.surface import levels_of, place_on_the_page, run_names, task_titles
+from semfocus.report.figures.loss_maps import levels_of, place_on_the_page, run_names, task_titles
 from semfocus.report.pages.album import Album
 from semfocus.report.pages.template import render
 from semfocus.report.palette import inks

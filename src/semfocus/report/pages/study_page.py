@@ -23,13 +23,13 @@ from semfocus.analysis.overview import (
 from semfocus.analysis.tables import EXPLANATION
 from semfocus.analysis.wording import TITLE, UNKNOWN, level_text, runs_text
 from semfocus.durable import write_text
+from semfocus.report.commands import report_command, reruns
 from semfocus.report.figures import FIGURES, FORMATS, Picture
 from semfocus.report.pages.album import Album
 from semfocus.report.pages.comparison import comparison_view
 from semfocus.report.pages.template import render
 from semfocus.report.pages.vega import painter
 from semfocus.report.palette import inks
-from semfocus.report.repeating import report_command, reruns
 from semfocus.report.tables import FINDINGS_EXPLAINED, asked_findings, finding_table, target_table
 from semfocus.report.why import why_sections
 from semfocus.runs.arms import arm_of, task_title, tasks_of
@@ -75,7 +75,7 @@ def report_page(
 ) -> str:
     """The page as text."""
     from semfocus.analysis.claims import SIZES, counted, judge_all
-    from semfocus.analysis.planned import analyse_planned, planned_findings
+    from semfocus.analysis.plans import analyse_planned, planned_findings
 
     painter()  # starts meanwhile
     known = [Record.of(record) for record in records]

@@ -23,7 +23,7 @@ def why_sections(
     """
     from semfocus.analysis.claims.claim import by_size
     from semfocus.analysis.why.measured_runs import looked, not_tested_text
-    from semfocus.report.why import breaking, dispersion, focus, masks, ratio, sweep, yardstick
+    from semfocus.report.why import break_conditions, dispersion, focus, masks, ratio, sweep, yardstick
 
     found = []
     for size, own in by_size(summaries):
@@ -32,7 +32,7 @@ def why_sections(
             continue
         tests = (
             *(dispersion.block, ratio.block, yardstick.block),
-            *(masks.block, sweep.block, breaking.block),
+            *(masks.block, sweep.block, break_conditions.block),
         )
         made = [focus.block(tasks, inks, contrasts), *(test(tasks, inks) for test in tests)]
         blocks = [block for block in made if block is not None]

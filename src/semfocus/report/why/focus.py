@@ -8,10 +8,10 @@ from semfocus.analysis.why.focus_layers import HOW_IDLE, epochs_of, is_idle, lay
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
 from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift, mediations
 from semfocus.analysis.wording import bounded, interval
+from semfocus.report.curves import with_quartiles
 from semfocus.report.figures import FIGURES
 from semfocus.report.figures.lines import Line
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import with_quartiles
 from semfocus.report.why.block import MISSING, Table, WhyBlock, arms_in, shown
 from semfocus.words import count_of, listed, p_value, shortened
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from semfocus.analysis.why.focus_layers import HOW_CARRIED, carrying_layer, epochs_of, layer_value, layers_of
 from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, middle, number_of
 from semfocus.analysis.why.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from semfocus.report.curves import Sampled, with_quartiles
 from semfocus.report.figures import FIGURES
 from semfocus.report.figures.lines import Line
 from semfocus.report.palette import Ink
-from semfocus.report.sampling import Sampled, with_quartiles
 from semfocus.report.why.block import TIMES_LABEL, Table, WhyBlock, arms_in, correlation_text, shown
 
 #: more arms than one are needed to order them

@@ -18,7 +18,7 @@ from semfocus.subjects.subject import Subject
 from semfocus.training.device import describe_environment, limited_threads
 from semfocus.training.loop import Diverged
 from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
-from semfocus.trial.inside import look_inside
+from semfocus.trial.interior import look_inside
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.training import Training
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from semfocus.kernels.cpu.library import without_kernels
-from semfocus.probes.surface.loss_grid import Parameters
+from semfocus.probes.loss_surface.loss_grid import Parameters
 from semfocus.randomness import stream
 
 Product = Callable[[Tensor], Tensor]

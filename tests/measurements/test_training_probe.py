@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from semfocus.measurements import along as along_training
-from semfocus.measurements.along import ProbeObserver
-from semfocus.measurements.inside import ALONG_TRAINING
-from semfocus.measurements.probing import FEW
+from semfocus.measurements.interior import ALONG_TRAINING
+from semfocus.measurements.run_probe import FEW
+from semfocus.measurements.training_probe import ProbeObserver
 from semfocus.probes import QUANTITIES
 from semfocus.runs import RunSpec, Store, open_store, result_digest, study_digest
 from semfocus.runs.checkpoints import load_newest
@@ -53,7 +53,7 @@ def test_a_careless_probe_does_not_reach_the_training(tmp_path: Path, tiny_spec,
 
     spec = tiny_spec()
     without = run(spec, open_store(tmp_path / "without"))
-    monkeypatch.setattr("semfocus.measurements.probing.probe_rows", careless)
+    monkeypatch.setattr("semfocus.measurements.run_probe.probe_rows", careless)
     record = run(spec, open_store(tmp_path / "with"), observers=[ProbeObserver(1)])
     assert result_digest(record) == result_digest(without)
 
@@ -63,7 +63,7 @@ def test_measuring_counts_into_no_time(store: Store, tiny_spec, monkeypatch) -> 
         time.sleep(0.3)
         return []
 
-    monkeypatch.setattr("semfocus.measurements.probing.probe_rows", slow)
+    monkeypatch.setattr("semfocus.measurements.run_probe.probe_rows", slow)
     started = time.perf_counter()
     record = run(tiny_spec(), store, observers=[ProbeObserver(1)])
     elapsed = time.perf_counter() - started
@@ -122,7 +122,7 @@ def test_what_cannot_be_measured_does_not_fail_the_run(store: Store, tiny_spec, 
     def refuse(*arguments, **options) -> list:
         raise ValueError("scores with NaN")
 
-    monkeypatch.setattr("semfocus.measurements.probing.probe_rows", refuse)
+    monkeypatch.setattr("semfocus.measurements.run_probe.probe_rows", refuse)
     record = run(tiny_spec(), store, observers=[ProbeObserver(4)])
     assert (record["state"], record["probes"]) == ("done", [])
     (event, *_) = [each for each in store.directory(tiny_spec()).events() if each["event"] == "probe"]
@@ -132,7 +132,7 @@ def test_what_cannot_be_measured_does_not_fail_the_run(store: Store, tiny_spec, 
 def test_numbers_that_json_does_not_have_are_null(store: Store, tiny_spec, monkeypatch) -> None:
     row = {"quantity": "dispersion", "pattern": "full", "counterfactual": False, "mean": float("nan")}
     row["quantiles"] = {"50": float("inf"), "75": 1.0}
-    monkeypatch.setattr("semfocus.measurements.probing.probe_rows", lambda *a, **b: [dict(row)])
+    monkeypatch.setattr("semfocus.measurements.run_probe.probe_rows", lambda *a, **b: [dict(row)])
     record = run(tiny_spec(), store, observers=[ProbeObserver(4)])
     assert record["state"] == "done"
     assert record["probes"][0]["mean"] is None

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from semfocus.measurements import probing
-from semfocus.measurements.along import ProbeObserver, along_training, probe_along
-from semfocus.measurements.probing import probe_run
+from semfocus.measurements.run_probe import probe_run
+from semfocus.measurements.training_probe import ProbeObserver, along_training, probe_along
 from semfocus.runs import RunBusy, RunDirectory, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.training import run

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from semfocus.cli.options import parse_setting
+from semfocus.report.commands import report_command, reruns, study_commands, train_command
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page
-from semfocus.report.repeating import report_command, reruns, study_commands, train_command
 from semfocus.runs import RunSpec
 from semfocus.runs.plan import Plan
 from semfocus.studies import put

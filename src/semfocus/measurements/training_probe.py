@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from semfocus.measurements.inside import ALONG_TRAINING, PARTS, Row, add_rows, label_of
-from semfocus.measurements.probing import FEW, labelled, measure
+from semfocus.measurements.interior import ALONG_TRAINING, PARTS, Row, add_rows, label_of
+from semfocus.measurements.run_probe import FEW, labelled, measure
 from semfocus.runs import RunDirectory
 from semfocus.runs.directory import probe_rows_of
 from semfocus.training import Attempt, EpochResult, Observer

@@ -6,7 +6,7 @@ import pytest
 
 from semfocus.execution.executor import Conditions
 from semfocus.execution.jobs import MeasuringJob, as_line, from_line
-from semfocus.execution.measuring import Measured, measure_runs
+from semfocus.execution.measurement_parts import Measured, measure_runs
 from semfocus.execution.progress import Watcher
 from semfocus.measurements import Inside, measurement_of
 from semfocus.runs import Store

@@ -81,8 +81,8 @@ class Inside(Measurement):
         return self if is_baseline else replace(self, patterns=())
 
     def missing(self, directory: "RunDirectory", device: str, threads: int) -> Sequence[AnyPart]:
-        from semfocus.measurements.along import along_is_known
-        from semfocus.measurements.probing import is_known
+        from semfocus.measurements.run_probe import is_known
+        from semfocus.measurements.training_probe import along_is_known
 
         found: list[AnyPart] = [
             {"epoch": epoch}
@@ -97,8 +97,8 @@ class Inside(Measurement):
     def compute(
         self, directory: "RunDirectory", part: AnyPart, *, device: str, threads: int, tell: Tell
     ) -> list[Row]:
-        from semfocus.measurements.along import rows_along
-        from semfocus.measurements.probing import missing_rows
+        from semfocus.measurements.run_probe import missing_rows
+        from semfocus.measurements.training_probe import rows_along
 
         if "every" in part:
             return rows_along(directory, part["every"])

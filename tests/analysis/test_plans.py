@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semfocus.analysis.overview import sweeps
-from semfocus.analysis.planned import analyse_planned
+from semfocus.analysis.plans import analyse_planned
 from semfocus.cli.app import app
 from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from semfocus.measurements.inside import (
+from semfocus.measurements.interior import (
     PARTS,
     SAMPLES,
     Part,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from semfocus.probes.names import Quantity
-from semfocus.report.sampling import Record
+from semfocus.report.curves import Record
 from semfocus.runs.arms import arm_of, task_title, tasks_of
 
 if TYPE_CHECKING:
