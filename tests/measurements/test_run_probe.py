@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from semfocus.measurements import probing
+from semfocus.measurements import run_probe
 from semfocus.measurements.run_probe import probe_run
 from semfocus.measurements.training_probe import ProbeObserver, along_training, probe_along
 from semfocus.runs import RunBusy, RunDirectory, Store
@@ -16,13 +16,13 @@ from semfocus.training import run
 def counted(monkeypatch) -> list[dict]:
     """The calls of the probes."""
     calls: list[dict] = []
-    real = probing.probe_rows
+    real = run_probe.probe_rows
 
     def note(*arguments, **options) -> list:
         calls.append(options | {"num": len(arguments[1])})
         return real(*arguments, **options)
 
-    monkeypatch.setattr(probing, "probe_rows", note)
+    monkeypatch.setattr(run_probe, "probe_rows", note)
     return calls
 
 
@@ -70,7 +70,7 @@ def test_a_version_that_knows_more_quantities_measures_again(
     run(spec, store)
     probe_run(spec, store, data="train", samples=10)
     before = len(store.directory(spec).kept("inside"))
-    monkeypatch.setattr(probing, "QUANTITIES", {**probing.QUANTITIES, "another": None})
+    monkeypatch.setattr(run_probe, "QUANTITIES", {**run_probe.QUANTITIES, "another": None})
     probe_run(spec, store, data="train", samples=10)
     assert len(counted) == 2
     assert len(store.directory(spec).kept("inside")) == before, "the older rows are replaced"
@@ -118,7 +118,7 @@ def test_what_another_process_adds_meanwhile_is_kept(store: Store, tiny_spec, mo
     }
     other |= {"epoch": 1, "data": "train", "samples": 5}
     write = RunDirectory.keep
-    real = probing.model_at
+    real = run_probe.model_at
 
     def loaded(*arguments):
         write(directory, "inside", [other])
@@ -129,7 +129,7 @@ def test_what_another_process_adds_meanwhile_is_kept(store: Store, tiny_spec, mo
             pass
         write(self, name, rows)
 
-    monkeypatch.setattr(probing, "model_at", loaded)
+    monkeypatch.setattr(run_probe, "model_at", loaded)
     monkeypatch.setattr(RunDirectory, "keep", write_if_owned)
     rows = probe_run(spec, store, data="train", samples=10)
     assert directory.kept("inside") == [other, *rows]
@@ -159,7 +159,7 @@ def test_a_finished_run_gives_the_rows_that_training_would_have_noted(
 def test_what_was_measured_before_an_interruption_is_kept(store: Store, tiny_spec, monkeypatch) -> None:
     spec = tiny_spec()
     run(spec, store)
-    real, calls = probing.probe_rows, []
+    real, calls = run_probe.probe_rows, []
 
     def interrupted(*arguments, **options) -> list:
         calls.append(1)
@@ -167,7 +167,7 @@ def test_what_was_measured_before_an_interruption_is_kept(store: Store, tiny_spe
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(probing, "probe_rows", interrupted)
+    monkeypatch.setattr(run_probe, "probe_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
         probe_along(store.directory(spec), 1)
     assert sorted({row["epoch"] for row in along_training(store.directory(spec))}) == [0]

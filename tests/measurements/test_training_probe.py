@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from semfocus.measurements import along as along_training
+from semfocus.measurements import training_probe as along_training
 from semfocus.measurements.interior import ALONG_TRAINING
 from semfocus.measurements.run_probe import FEW
 from semfocus.measurements.training_probe import ProbeObserver
