@@ -12,7 +12,7 @@ from semfocus.kernels.cpu.library import without_kernels
 from semfocus.mechanisms import TopK
 from semfocus.model import Classifier, LanguageModel, ModelConfig
 from semfocus.model.block import Block
-from semfocus.model.chosen_keys import noisy_choice, normal_noise
+from semfocus.model.self_attention import noisy_choice, normal_noise
 from semfocus.randomness import stream
 from semfocus.tasks import TASKS
 

@@ -1,12 +1,13 @@
 """Who performs jobs, and under which conditions: this process, a pool of processes, a Ray cluster."""
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
-from semfocus.execution.jobs import Job, Message
+from semfocus.execution.jobs import Job, Message, perform
 from semfocus.execution.progress import Watcher
 
 #: hears what a job is called (its `run`) and a message about it
@@ -70,11 +71,36 @@ class Executor(Protocol):
         ...
 
 
+class Serial:
+    """One place; `wait` does the job itself, and Ctrl-C reaches the training directly."""
+
+    def __init__(self, hear: Hear) -> None:
+        self.hear = hear
+        self.job: Job | None = None
+
+    def free(self) -> int:
+        return 1 if self.job is None else 0
+
+    def start(self, job: Job) -> None:
+        self.job = job
+
+    def wait(self, seconds: float) -> None:
+        job, self.job = self.job, None
+        if job is None:
+            time.sleep(seconds)
+        else:
+            perform(job, lambda message: self.hear(job.run, message))
+
+    def stop(self) -> None:
+        """Nothing runs outside of `wait`."""
+
+    def close(self) -> None:
+        """Nothing runs outside of `wait`."""
+
+
 def make_executor(how: Conditions, hear: Hear, program: str = "semfocus.execution.worker") -> Executor:
     """The executor of these conditions; `program`: the module that worker processes of the pool run."""
     if how.executor == "serial":
-        from semfocus.execution.executors.serial import Serial
-
         return Serial(hear)
     if how.executor == "pool":
         from semfocus.execution.executors.pool import Pool

@@ -3,12 +3,24 @@
 import hashlib
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from semfocus.mechanisms import Pattern, register_pattern
-from semfocus.runs.old_names import old_modules
 from semfocus.tasks import Task, register_task
+
+#: where version 0.1 had names that recipe files import: read with a deprecation warning throughout 0.2
+_ROOM = "semfocus.studies"
+_OLD_MODULES: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    f"{_ROOM}.probe_plan": {"Probing": ("semfocus.measurements", "Inside")},
+    f"{_ROOM}.landscape": {},
+    f"{_ROOM}.landscape.options": {"LandscapeOptions": ("semfocus.measurements", "Landscape")},
+}
 
 
 def load_recipe(path: Path, what: str = "recipe file") -> tuple[ModuleType, str]:
@@ -30,7 +42,7 @@ def load_recipe(path: Path, what: str = "recipe file") -> tuple[ModuleType, str]
     module.__file__ = str(path)
     sys.modules[name] = module  # dataclasses look their module up
     try:
-        with old_modules():
+        with _old_modules():
             exec(compile(source, str(path), "exec"), module.__dict__)
         _register_all(module)
     except BaseException as error:
@@ -88,3 +100,34 @@ def _register(cls: type[Pattern] | type[Task]) -> None:
         register_pattern(cls)
     else:
         register_task(cls)
+
+
+@contextmanager
+def _old_modules() -> Iterator[None]:
+    """While a recipe file is loaded, the modules of version 0.1 that it may import are there."""
+    added = [name for name in _OLD_MODULES if name not in sys.modules]
+    for name in added:
+        sys.modules[name] = _OldModule(name, _OLD_MODULES[name])
+    try:
+        yield
+    finally:
+        for name in added:
+            del sys.modules[name]
+
+
+class _OldModule(ModuleType):
+    """Warns, and says where its names are now."""
+
+    def __init__(self, name: str, names: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self._names:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        room, new = self._names[name]
+        warnings.warn(
+            f"{self.__name__}.{name} is deprecated: it is {room}.{new}", DeprecationWarning, stacklevel=2
+        )
+        return getattr(import_module(room), new)

@@ -1,9 +1,11 @@
 """`run_trial`: full attention against patterns on somebody's own model and data."""
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -19,7 +21,7 @@ from semfocus.subjects.subject import Subject, refuse_data, refuse_future
 from semfocus.training.device import resolve_device
 from semfocus.trial.decision import is_futile
 from semfocus.trial.jobs import TrialItem, TrialOptions, described_trial, opened
-from semfocus.trial.result import TrialResult
+from semfocus.trial.result import TrialResult, curve_of
 from semfocus.trial.spec import (
     FULL,
     SHARPER_FULL,
@@ -31,13 +33,16 @@ from semfocus.trial.spec import (
     refuse_pattern,
 )
 from semfocus.trial.training import build
-from semfocus.trial.tuning import tuned
 from semfocus.trial.verdict import seeds_needed
 
 #: of a run whose worker was killed; an error of the model is not tried again
 _ATTEMPTS = 3
 #: of the second look
 _MORE_SEEDS = 5
+#: of the learning rate, for an arm that is tuned
+_TUNING_FACTORS = (1 / 3, 1.0, 3.0)
+#: far from those of any trial
+_TUNING_SEEDS = (1000, 1001)
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,7 @@ def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
         )
 
     if prepared.tune:
-        rates = tuned(prepared.arms, prepared.settings.learning_rate, spec_of, train.records)
+        rates = _tuned(prepared.arms, prepared.settings.learning_rate, spec_of, train.records)
 
     def result_of(num_seeds: int) -> TrialResult:
         specs = [spec_of(arm, seed, rates[arm]) for seed in range(num_seeds) for arm in prepared.arms]
@@ -244,3 +249,32 @@ def _result(
 
 def replace_rate(settings: TrialSettings, rate: float) -> TrialSettings:
     return settings.model_copy(update={"learning_rate": rate})
+
+
+def _tuned(
+    arms: Sequence[Arm],
+    rate: float,
+    spec_of: Callable[[Arm, int, float], TrialRunSpec],
+    records: Callable[[Sequence[TrialRunSpec]], list[dict[str, Any]]],
+) -> dict[Arm, float]:
+    """Each arm's rate with the lowest mean final loss, on seeds that the trial itself does not use.
+
+    A rate at which a run diverges is never it.
+    """
+    rates = [rate * factor for factor in _TUNING_FACTORS]
+    specs = {
+        (arm, each): [spec_of(arm, seed, each) for seed in _TUNING_SEEDS] for arm in arms for each in rates
+    }
+    every = [spec for group in specs.values() for spec in group]
+    found = dict(zip((spec.digest for spec in every), records(every), strict=True))
+    finals = {place: _mean_final([found[spec.digest] for spec in group]) for place, group in specs.items()}
+    for arm in arms:
+        if all(math.isinf(finals[arm, each]) for each in rates):
+            raise ValueError(
+                f"{arm.label} diverges at every learning rate of {', '.join(f'{each:.2g}' for each in rates)}"
+            )
+    return {arm: min(rates, key=lambda each: finals[arm, each]) for arm in arms}
+
+
+def _mean_final(records: list[dict[str, Any]]) -> float:
+    return fmean(curve_of(record).final for record in records)

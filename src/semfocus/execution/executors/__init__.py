@@ -1,1 +1,1 @@
-"""The executors: serial, pool, Ray."""
+"""Executors of many processes: a pool on this machine, Ray."""
