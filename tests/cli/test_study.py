@@ -22,6 +22,7 @@ from semfocus.runs.paper_settings import DEVELOPMENT_SEEDS, PAPER_SEEDS
 from semfocus.runs.record import Record
 from tests.recipes.shrink import Tiny
 from tests.strict_json import read_json
+from tests.test_study import measured_file
 
 SERIAL = ("--executor", "serial", "-q")
 
@@ -353,6 +354,15 @@ def test_a_run_that_cannot_be_measured_inside_is_told_and_exits_with_3() -> None
     assert "probes.json is damaged" in result.stdout
     found = read_json(invoke(*options, "--json").stdout)
     assert "damaged" in found["probe_errors"][0]
+
+
+def test_why_a_measurement_of_ones_own_failed_is_in_the_json(tmp_path: Path) -> None:
+    file = measured_file(tmp_path, "1 // 0", measured="divided")
+    result = invoke(file, *SERIAL, "--no-report", "--json")
+    assert result.exit_code == 3
+    lines = read_json(result.stdout)["errors"]["divided"]
+    assert len(lines) == 2, "one per run"
+    assert all("integer division or modulo by zero" in line for line in lines)
 
 
 def test_a_plan_and_a_list_tell_what_will_be_measured() -> None:

@@ -72,6 +72,7 @@ def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) ->
         "probe_errors": errors["inside"],
         "not_measured_along": not_along,
         "landscape_errors": errors["landscape"],
+        "errors": {name: lines for name, lines in errors.items() if lines},
         "records": result.records,
     }
 
