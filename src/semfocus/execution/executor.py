@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
-from semfocus.execution.jobs import Job, Message, perform
+from semfocus.execution.jobs import Job, Message
 from semfocus.execution.progress import Watcher
 
 #: hears what a job is called (its `run`) and a message about it
@@ -89,7 +89,7 @@ class Serial:
         if job is None:
             time.sleep(seconds)
         else:
-            perform(job, lambda message: self.hear(job.run, message))
+            job.perform(lambda message: self.hear(job.run, message))
 
     def stop(self) -> None:
         """Nothing runs outside of `wait`."""
@@ -98,14 +98,14 @@ class Serial:
         """Nothing runs outside of `wait`."""
 
 
-def make_executor(how: Conditions, hear: Hear, program: str = "semfocus.execution.worker") -> Executor:
-    """The executor of these conditions; `program`: the module that worker processes of the pool run."""
+def make_executor(how: Conditions, hear: Hear) -> Executor:
+    """The executor of these conditions."""
     if how.executor == "serial":
         return Serial(hear)
     if how.executor == "pool":
         from semfocus.execution.executors.pool import Pool
 
-        return Pool(how.workers or max(1, usable_cores() // how.threads), how.threads, hear, program)
+        return Pool(how.workers or max(1, usable_cores() // how.threads), how.threads, hear)
     from semfocus.execution.executors.ray import RayExecutor
 
     return RayExecutor(how.workers, how.threads, hear)

@@ -4,8 +4,9 @@ import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from semfocus.measurements import measurement_of
 from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store, load_recipe
@@ -21,16 +22,32 @@ Tell = Callable[[Message], None]
 _LONGEST_TRACEBACK = 20_000
 
 
+#: every kind of job, and where its class is: a worker imports a room above this one only for a job of that kind
+KINDS = {
+    "train": ("semfocus.execution.jobs", "TrainingJob"),
+    "measure": ("semfocus.execution.jobs", "MeasuringJob"),
+    "trial": ("semfocus.trial.jobs", "TrialJob"),
+}
+
+
 class Job(Protocol):
     """A frozen dataclass of plain values; `run` is how executors call the job."""
 
+    kind: ClassVar[str]
+
     @property
     def run(self) -> str: ...
+
+    def perform(self, tell: Tell) -> None:
+        """Do it, in whatever process; errors become messages, apart from Ctrl-C."""
+        ...
 
 
 @dataclass(frozen=True)
 class TrainingJob:
     """Train a run; `run` is the digest of the spec."""
+
+    kind: ClassVar[str] = "train"
 
     run: str
     spec: dict[str, Any]
@@ -42,10 +59,15 @@ class TrainingJob:
     #: measure inside the model every N epochs; see measurements/training_probe.py
     probe_every: int | None = None
 
+    def perform(self, tell: Tell) -> None:
+        train(self, tell)
+
 
 @dataclass(frozen=True)
 class MeasuringJob:
     """Find out one part of a measurement of the run in the directory `place`."""
+
+    kind: ClassVar[str] = "measure"
 
     run: str
     place: str
@@ -55,6 +77,9 @@ class MeasuringJob:
     device: str
     threads: int
     recipe_file: str | None
+
+    def perform(self, tell: Tell) -> None:
+        measure(self, tell)
 
 
 def train(job: TrainingJob, tell: Tell, observers: Sequence[Observer] = ()) -> None:
@@ -103,29 +128,15 @@ def measure(job: MeasuringJob, tell: Tell) -> None:
         tell({"event": "ended", "found": found})
 
 
-#: by the name of the kind, what a line becomes and who does it; a room above may add its own
-KINDS: dict[str, tuple[type[Any], Callable[[Any, Tell], None]]] = {
-    "train": (TrainingJob, train),
-    "measure": (MeasuringJob, measure),
-}
-
-
 def as_line(job: Job) -> str:
-    return json.dumps({"kind": _kind(job), **asdict(job)})  # type: ignore[call-overload]  # jobs are dataclasses
+    return json.dumps({"kind": job.kind, **asdict(job)})  # type: ignore[call-overload]  # jobs are dataclasses
 
 
 def from_line(line: str) -> Job:
     values = json.loads(line)
-    return KINDS[values.pop("kind")][0](**values)
-
-
-def perform(job: Job, tell: Tell) -> None:
-    """Do a job of any kind; errors become messages."""
-    KINDS[_kind(job)][1](job, tell)
-
-
-def _kind(job: Job) -> str:
-    return next(name for name, (each, _) in KINDS.items() if isinstance(job, each))
+    module, name = KINDS[values.pop("kind")]
+    job: Job = getattr(import_module(module), name)(**values)
+    return job
 
 
 def _probing(job: TrainingJob) -> list[Observer]:

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,8 +18,8 @@ from typing import Any, TextIO
 _PR_SET_PDEATHSIG = 1
 
 
-def main(prepare: Callable[[], object] = lambda: None) -> None:
-    """Work until there are no more jobs; `prepare` loads what knows other kinds of them."""
+def main() -> None:
+    """Work until there are no more jobs."""
     end_with(int(sys.argv[1]))
     yield_as_a_session()
     # A driver started in the background of a script may ignore Ctrl-C; a worker must still hear the driver.
@@ -35,13 +34,11 @@ def main(prepare: Callable[[], object] = lambda: None) -> None:
             raise KeyboardInterrupt from None
 
     with suppress(KeyboardInterrupt):
-        from semfocus.execution.jobs import from_line, perform  # torch: seconds
-
-        prepare()
+        from semfocus.execution.jobs import from_line  # torch: seconds
 
         tell({"event": "ready"})
         for line in jobs:
-            perform(from_line(line), tell)
+            from_line(line).perform(tell)
 
 
 def end_with(driver: int) -> None:

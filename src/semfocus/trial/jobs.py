@@ -4,10 +4,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from semfocus.execution.display import Described
-from semfocus.execution.jobs import KINDS, Message, Tell, failure
+from semfocus.execution.jobs import Message, Tell, failure
 from semfocus.runs import RunBusy
 from semfocus.runs.directory import FAILURE, DamagedRun
 from semfocus.runs.trial_directory import TrialRunDirectory, specs_in
@@ -40,9 +40,14 @@ class TrialOptions:
 class TrialJob:
     """One arm with one seed; `run` is the digest of the spec."""
 
+    kind: ClassVar[str] = "trial"
+
     run: str
     spec: dict[str, Any]
     options: dict[str, Any]
+
+    def perform(self, tell: Tell) -> None:
+        perform_trial(self, tell)
 
 
 class TrialItem:
@@ -127,9 +132,6 @@ def perform_trial(job: TrialJob, tell: Tell) -> None:
         tell(failure(error, again=False))
     else:
         tell({"event": "ended"})
-
-
-KINDS["trial"] = (TrialJob, perform_trial)
 
 
 def described_trial(specs: "list[TrialRunSpec]") -> list[Described]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from semfocus.execution.display import display
-from semfocus.execution.executor import Conditions, Executor, Hear, make_executor
+from semfocus.execution.executor import Conditions, make_executor
 from semfocus.execution.progress import Watcher
 from semfocus.execution.schedule import Schedule
 from semfocus.integrations import check
@@ -137,11 +137,8 @@ class _Trainer:
         more = [] if self.how.watcher is None else [self.how.watcher]
         with display(works, quiet=self.how.quiet) as shown:
             schedule = Schedule(items, self.how.attempts, [shown, *more])
-            schedule.run(self._make_executor)
+            schedule.run(lambda hear: make_executor(self.how, hear))
         return [schedule.results[spec.digest] for spec in specs]
-
-    def _make_executor(self, hear: Hear) -> Executor:
-        return make_executor(self.how, hear, program="semfocus.trial.worker")
 
 
 def prepare(

@@ -24,9 +24,9 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 class WorkerProcess:
     """`python -m semfocus.execution.worker` in a session of its own: the terminal's Ctrl-C is for the driver alone."""
 
-    def __init__(self, threads: int, program: str = "semfocus.execution.worker") -> None:
+    def __init__(self, threads: int) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", program, str(os.getpid())],
+            [sys.executable, "-P", "-m", "semfocus.execution.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -126,12 +126,9 @@ PATIENCE = 60.0
 class Pool:
     """Processes are started when there is a job for them, and replaced when they end."""
 
-    def __init__(
-        self, size: int, threads: int, hear: Hear, program: str = "semfocus.execution.worker"
-    ) -> None:
+    def __init__(self, size: int, threads: int, hear: Hear) -> None:
         self.size = size
         self.threads = threads
-        self.program = program
         self.hear = hear
         self.workers: list[WorkerProcess] = []
         self.selector = selectors.DefaultSelector()
@@ -145,7 +142,7 @@ class Pool:
         worker.give(job)
 
     def _hire(self) -> WorkerProcess:
-        worker = WorkerProcess(self.threads, self.program)
+        worker = WorkerProcess(self.threads)
         self.workers.append(worker)
         for stream in (worker.stdout, worker.stderr):
             self.selector.register(stream, selectors.EVENT_READ, worker)
