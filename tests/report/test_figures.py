@@ -18,12 +18,14 @@ from semfocus.report.figures.figure import NOTHING
 from semfocus.report.figures.regions import Mark
 from semfocus.report.pages.album import columns_of
 from semfocus.report.pages.study_page import study_pictures
+from semfocus.report.pages.trial_page import group_of
 from semfocus.report.pages.vega import Painter
 from semfocus.report.palette import HUES, inks, stylesheet
 from tests.report.made_up import record_of, spec_of, study
 from tests.report.pages import unpacked
 from tests.report.test_landscape_page import made_up
 from tests.report.test_why import study as why_study
+from tests.test_golden import trial_of
 
 #: Altair's own check takes ten times as long: it looks for the best words for an error
 VEGA_LITE = Draft7Validator(alt.load_schema())
@@ -115,6 +117,10 @@ def pictures() -> dict[str, Picture]:
     found |= {"surface": FIGURES["surface"].of(surfaces), "cuts": FIGURES["cuts"].of(surfaces)}
     found["slopes"] = FIGURES["slopes"].of(surfaces, "grid")
     found["regions"] = FIGURES["regions"].of([Mark(0.5, 0.1, "parity", "75", "a tip", True, False)])
+    trial = trial_of(7, full=2.0, top_k=4.0)
+    groups = {arm.label: group_of(arm) for arm in trial.arms}
+    for name in ("trial-ratios", "trial-curves", "trial-inside"):
+        found[name] = FIGURES[name].of(trial, groups)
     return {name: picture for name, picture in found.items() if picture.panels}
 
 

@@ -11,6 +11,7 @@ from semfocus.report.figures.regions import REGIONS
 from semfocus.report.figures.scatter import DISPERSION_AND_SPEEDUP, MASKS, SPARSITY_OR_SHARPNESS
 from semfocus.report.figures.speedup import ROBUSTNESS, SPEEDUP
 from semfocus.report.figures.survival import SURVIVAL
+from semfocus.report.figures.trial_ratios import TRIAL_CURVES, TRIAL_INSIDE, TRIAL_RATIOS
 from semfocus.report.figures.twin_distances import TWINS
 
 __all__ = ["FIGURES", "FORMATS", "STUDY_FIGURES", "Figure", "Look", "Panel", "Picture"]
@@ -24,4 +25,6 @@ _TESTS = (
 )
 #: from probed runs, loss landscapes and numbers of the theory
 _OTHERS = (LAYERS, ATTENTION_MAP, SURFACE, CUTS, SLOPES, REGIONS)
-FIGURES = STUDY_FIGURES | {figure.name: figure for figure in (*_TESTS, *_OTHERS)}
+#: from the result of a trial
+_OF_TRIALS = (TRIAL_RATIOS, TRIAL_CURVES, TRIAL_INSIDE)
+FIGURES = STUDY_FIGURES | {figure.name: figure for figure in (*_TESTS, *_OTHERS, *_OF_TRIALS)}

@@ -12,8 +12,6 @@ from semfocus.report.figures.figure import Figure, Panel
 from semfocus.report.figures.forest import forest_frame, forest_panel
 from semfocus.report.figures.lines import Line, line_frame, line_panel, panels_of
 from semfocus.report.palette import Ink
-from semfocus.trial.interior import QUANTITIES
-from semfocus.trial.spec import FULL
 from semfocus.trial.wording import interval
 
 if TYPE_CHECKING:
@@ -40,6 +38,8 @@ def ratio_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFram
 
 def trial_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFrame:
     """A row for each seed and step of both losses, and for the median of each arm; `target` is full attention's lowest."""
+    from semfocus.trial.spec import FULL  # torch, which figures of studies do without
+
     grid = result.settings.looked_at()
     lines = []
     for column, title in (("held_out_loss", "held-out loss"), ("train_loss", "training loss")):
@@ -55,6 +55,8 @@ def trial_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFram
 
 def inside_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFrame:
     """The same of every quantity inside the models, at the few steps at which it was measured."""
+    from semfocus.trial.interior import QUANTITIES  # torch
+
     lines = []
     for name, (meaning, _) in QUANTITIES.items():
         grid = sorted({step for arm in result.arms for step, _ in result.inside(arm, name)})
@@ -103,7 +105,7 @@ def _inside_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
     return panels_of(frame, lambda title, own: line_panel(title, own, value_axis, x="step", dots=True))
 
 
-RATIOS = Figure(
+TRIAL_RATIOS = Figure(
     "trial-ratios", "Steps to the same loss, as a share of full attention's", ratio_frame, _ratio_panels
 )
 TRIAL_CURVES = Figure("trial-curves", "How they learned", trial_frame, _curve_panels)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from semfocus.durable import write_text
-from semfocus.report.figures.trial_ratios import RATIOS, TRIAL_CURVES, TRIAL_INSIDE
+from semfocus.report.figures import FIGURES
 from semfocus.report.pages.album import Album
 from semfocus.report.pages.template import render
 from semfocus.report.palette import inks
@@ -36,9 +36,9 @@ def trial_page(result: TrialResult, command: str = "") -> str:
         decision=result.decision(),
         sentences=result.sentences(),
         arms=[(chosen[arm.label], _cells(result, arm)) for arm in result.arms],
-        ratios=album.add(RATIOS.of(result, groups, inks=chosen)),
-        curves=album.add(TRIAL_CURVES.of(result, groups, inks=chosen)),
-        inside=album.add(TRIAL_INSIDE.of(result, groups, inks=chosen)),
+        ratios=album.add(FIGURES["trial-ratios"].of(result, groups, inks=chosen)),
+        curves=album.add(FIGURES["trial-curves"].of(result, groups, inks=chosen)),
+        inside=album.add(FIGURES["trial-inside"].of(result, groups, inks=chosen)),
         legend=[(arm.label, chosen[arm.label]) for arm in result.arms],
         runs=[
             (arm.label, seed, record)
