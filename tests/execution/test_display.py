@@ -1,4 +1,11 @@
+import builtins
+import re
+import sys
+from html import unescape
 from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -88,3 +95,60 @@ def test_quiet_is_silent(specs, capfd: pytest.CaptureFixture[str]) -> None:
         assert type(watcher) is Watcher
         watcher.run_ended(specs[0], record("done"))
     assert capfd.readouterr() == ("", "")
+
+
+class ZMQInteractiveShell:
+    """What rich takes for the sign of a notebook."""
+
+
+def test_a_notebook_shows_the_live_table_in_one_output_that_is_replaced(
+    specs, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    def show(page: Any, display_id: bool) -> Any:
+        assert display_id
+        shown.append(page)
+        return SimpleNamespace(update=lambda new: shown.__setitem__(-1, new))
+
+    module = SimpleNamespace(HTML=str, display=show)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=module))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
+    with display(described_runs(specs[:2])) as watcher:
+        assert "0/2 runs" in plain_text(shown[0])
+        watcher.run_started(specs[0], 1)
+        watcher.epoch_ended(specs[0], row(1))
+        watcher.run_ended(specs[0], record("done"))
+    (html,) = shown
+    assert "1/2 runs" in plain_text(html), "drawn at the end, however fast it was"
+    assert "95% at epoch 3, held-out 90.0%" in plain_text(html)
+    assert html.count("<pre") == 1
+    assert capfd.readouterr() == ("", ""), "no plain lines besides"
+
+
+def plain_text(html: str) -> str:
+    return unescape(re.sub("<[^>]*>", "", html))
+
+
+NOTEBOOK = """
+from semfocus import Study
+from semfocus.runs import RunSpec
+small = {"length": 6, "num_train": 20, "num_held_out": 10, "epochs": 1}
+result = Study([RunSpec(task="parity", training=small)], STORE).run(executor="serial")
+"""
+
+
+@pytest.mark.slow
+def test_a_real_notebook_shows_it(tmp_path: Path) -> None:
+    reason = "a notebook needs nbclient, nbformat and ipykernel, which semfocus does not"
+    pytest.importorskip("ipykernel", reason=reason)
+    nbclient = pytest.importorskip("nbclient", reason=reason)
+    formats = pytest.importorskip("nbformat.v4", reason=reason)
+    code = NOTEBOOK.replace("STORE", repr(str(tmp_path)))
+    notebook = formats.new_notebook(cells=[formats.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, timeout=300).execute()
+    (cell,) = notebook.cells
+    pages = [output.data["text/html"] for output in cell.outputs if output.output_type == "display_data"]
+    assert len(pages) == 1
+    assert "1/1 runs" in plain_text(pages[0])

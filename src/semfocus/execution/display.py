@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from io import StringIO
 from time import monotonic
 from typing import Any
 
@@ -166,20 +166,75 @@ class PlainLines(State):
         self.said_at = monotonic()
 
 
+class NotebookCell(State):
+    """The live table as the output of a notebook's cell, which each message replaces; it needs no widgets."""
+
+    #: a message within these seconds of the last drawing waits for the next one
+    _seconds = 0.25
+    #: as rich writes into notebooks; colours but those of rich are the notebook's own
+    _html = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+
+    def __init__(self, works: Sequence[Described], noun: str) -> None:
+        super().__init__(works)
+        self.noun = noun
+        self.handle: Any = None
+        self.drawn_at = -math.inf
+
+    def run_started(self, work: Any, attempt: int) -> None:
+        super().run_started(work, attempt)
+        self._draw_if_old()
+
+    def epoch_ended(self, work: Any, row: dict[str, Any]) -> None:
+        super().epoch_ended(work, row)
+        self._draw_if_old()
+
+    def run_failed(self, work: Any, attempt: int, reason: str) -> None:
+        super().run_failed(work, attempt, reason)
+        self._draw_if_old()
+
+    def run_ended(self, work: Any, result: Any) -> None:
+        super().run_ended(work, result)
+        self._draw_if_old()
+
+    def _draw_if_old(self) -> None:
+        if monotonic() - self.drawn_at >= self._seconds:
+            self.draw()
+
+    def draw(self) -> None:
+        """Show how it stands now."""
+        from IPython.display import HTML
+        from IPython.display import display as show
+
+        console = Console(
+            file=StringIO(), record=True, width=100, force_terminal=True, force_jupyter=False, _environ={}
+        )
+        console.print(picture(self, 16, self.noun))
+        page = HTML(console.export_html(inline_styles=True, code_format=self._html))
+        if self.handle is None:
+            self.handle = show(page, display_id=True)
+        else:
+            self.handle.update(page)
+        self.drawn_at = monotonic()
+
+
 @contextmanager
 def display(
     works: Sequence[Described], *, quiet: bool = False, noun: str = "runs", seconds: float = QUIET_SECONDS
 ) -> Iterator[Watcher]:
-    """The watcher that fits where standard error goes; `seconds`: between plain lines about what is under way.
-
-    A notebook shows a live table where ipywidgets is installed, and plain lines where it is not.
-    """
+    """The watcher that fits where standard error goes; `seconds`: between plain lines about what is under way."""
     console = Console(stderr=True)
     if quiet or not works:
         yield Watcher()
-    elif console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None):
+    elif console.is_jupyter:
+        cell = NotebookCell(works, noun)
+        cell.draw()
+        try:
+            yield cell
+        finally:
+            cell.draw()
+    elif console.is_terminal:
         state = State(works)
-        height = console.height if console.is_terminal else 16
+        height = console.height
         with Live(get_renderable=lambda: picture(state, height, noun), console=console, refresh_per_second=4):
             yield state
     else:
