@@ -44,6 +44,18 @@ def test_stages_are_trained_exported_and_planned_in_order(tmp_path: Path) -> Non
     assert {plan.name for plan in read_exported_plans(tmp_path / "tables")} == {"first", "second"}
 
 
+def test_a_stage_alone_counts_trains_and_exports_all_of_its_runs(tmp_path: Path) -> None:
+    """Those of earlier stages go to the tables of these."""
+    opened = open_campaign(campaign_file(tmp_path), tmp_path / "runs", export=tmp_path / "tables")
+    (before,) = accounts(opened, "second")
+    assert (before.runs, before.left, before.shared) == (6, 6, 0)
+    opened.run(only="second", executor="serial", quiet=True)
+    (after,) = accounts(opened, "second")
+    assert (after.runs, after.done, after.left) == (6, 6, 0)
+    found = {name: read_export(tmp_path / "tables" / name) for name in ("first", "second")}
+    assert {name: len(records) for name, records in found.items()} == {"first": 4, "second": 2}
+
+
 def test_what_is_in_an_export_is_not_trained_again_and_stays_there(tmp_path: Path) -> None:
     file, tables = campaign_file(tmp_path), tmp_path / "tables"
     open_campaign(file, tmp_path / "a", export=tables).run(only="first", executor="serial", quiet=True)
@@ -202,7 +214,7 @@ def test_all_stages_together_are_their_sum(tmp_path: Path) -> None:
     found = accounts(open_campaign(campaign_file(tmp_path), tmp_path / "runs"))
     whole = total(found)
     assert (whole.runs, whole.left, whole.done) == (6, 6, 0)
-    assert [each.shared for each in found] == [0, 4]
+    assert [(each.shared, each.shared_left) for each in found] == [(0, 0), (4, 4)]
     assert whole.hours_left == sum(each.hours_left for each in found) > 0
 
 

@@ -68,6 +68,13 @@ def test_status_and_plan_before_anything_ran(tmp_path: Path) -> None:
     ]
     plan = invoke(*words, "--dry-run").output.splitlines()
     assert plan[:3] == ["first:", "  even_pairs full: 2 runs", "  even_pairs top_k(2): 2 runs"]
+    assert "4, 4 left" in plan[-3], plan
+    alone = invoke(*words, "--dry-run", "--stage", "second").output.splitlines()
+    assert alone[:4] == [
+        "second:",
+        *(f"  even_pairs {arm}: 2 runs" for arm in ("full", "top_k(2)", "top_k(3)")),
+    ]
+    assert alone[-1].split()[:6] == ["second", "6", "0", "0", "0", "6"]
     assert not store.exists(), "neither writes anything"
 
 

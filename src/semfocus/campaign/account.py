@@ -24,6 +24,7 @@ class Account:
     """One stage, or all of them. A run counts in the first stage that has it: `shared` ones belong to earlier stages.
 
     `exported`: of those done, the ones that no store here has. `failed`: tried and not ended, counted in `left` too.
+    `shared_left`: of the shared ones, those still to be trained.
     """
 
     name: str
@@ -35,16 +36,16 @@ class Account:
     failed: int
     left: int
     shared: int
+    shared_left: int
     hours_done: float
     hours_left: float
 
 
-def accounts(campaign: Campaign) -> list[Account]:
-    """Stage by stage; nothing is written."""
-    own = list(campaign.own_specs())
+def accounts(campaign: Campaign, only: str | None = None) -> list[Account]:
+    """Stage by stage; nothing is written. A stage alone has all of its runs, as it would train them."""
     found = {
         spec.digest: (spec, _record(campaign, spec), campaign.is_known(spec))
-        for stage, specs in own
+        for _, specs in campaign.own_specs()
         for spec in specs
     }
     begun = [campaign.store.directory(spec) for spec, _, is_known in found.values() if not is_known]
@@ -52,7 +53,7 @@ def accounts(campaign: Campaign) -> list[Account]:
     pace = _Pace((spec, record) for spec, record, _ in found.values())
     return [
         _account(campaign, stage, [found[spec.digest] for spec in specs], pace, running)
-        for stage, specs in own
+        for stage, specs in campaign.specs_of(only)
     ]
 
 
@@ -60,7 +61,7 @@ def total(parts: Sequence[Account]) -> Account:
     """All stages together."""
     numbers = ("runs", "done", "exported", "running", "failed", "left", "hours_done", "hours_left")
     sums: dict[str, Any] = {name: sum(getattr(each, name) for each in parts) for name in numbers}
-    return Account(name=ALL, question="", shared=0, **sums)
+    return Account(name=ALL, question="", shared=0, shared_left=0, **sums)
 
 
 def _record(campaign: Campaign, spec: RunSpec) -> Record | None:
@@ -82,6 +83,8 @@ def _account(
     left = [(spec, 0.0 if record is None else seconds_of(record)) for spec, record, done in found if not done]
     to_come = _second_part(campaign, stage)
     records = [record for _, record, _ in found if record is not None]
+    names = {spec.digest for spec, _, _ in found}
+    shared = [spec for spec in campaign.specs(stage) if spec.digest not in names]
     seconds_left = sum(max(0.0, pace.seconds(spec) - spent) for spec, spent in left)
     return Account(
         name=stage.name,
@@ -92,7 +95,8 @@ def _account(
         running=sum(spec.digest in running for spec, _ in left),
         failed=sum(record.state in ("failed", "corrupt") for record in records),
         left=len(left) + len(to_come),
-        shared=len(campaign.specs(stage)) - len(found),
+        shared=len(shared),
+        shared_left=sum(not campaign.is_known(spec) for spec in shared),
         hours_done=sum(map(seconds_of, records)) / 3600,
         hours_left=(seconds_left + sum(map(pace.seconds, to_come))) / 3600,
     )

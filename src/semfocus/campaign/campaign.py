@@ -114,6 +114,13 @@ class Campaign:
             seen |= {spec.digest for spec in own}
             yield stage, own
 
+    def specs_of(self, only: str | None = None) -> Iterator[tuple[OpenStage, list[RunSpec]]]:
+        """Every stage with its own runs; one alone with all that it trains, those of earlier stages too."""
+        if only is None:
+            return self.own_specs()
+        stage = self.stage(only)
+        return iter([(stage, self.specs(stage))])
+
     def run(
         self,
         *,
@@ -145,15 +152,16 @@ class Campaign:
         return failed
 
     def export(self, stage: OpenStage, plans: Sequence[Plan] = ()) -> None:
-        """Add the runs of a stage that have ended in the store to its folder of exports."""
+        """Add the runs of a stage that have ended in the store to the tables, each to the folder of the first stage that has it."""
         if self.export_folder is None:
             return
-        own = next(specs for each, specs in self.own_specs() if each is stage)
-        directories = [self.store.directory(spec) for spec in own]
-        records = [read_record(each) for each in directories if each.has_ended]
-        ended = [record for record in records if record.state in ENDED]
-        if ended:
-            archive(ended, self.export_folder / stage.name, plans)
+        wanted = {spec.digest for spec in self.specs(stage)}
+        for owner, specs in self.own_specs():
+            directories = [self.store.directory(spec) for spec in specs if spec.digest in wanted]
+            records = [read_record(each) for each in directories if each.has_ended]
+            ended = [record for record in records if record.state in ENDED]
+            if ended:
+                archive(ended, self.export_folder / owner.name, plans if owner is stage else ())
 
 
 def _names_in(record: Record) -> set[str]:

@@ -132,14 +132,17 @@ def _ended_politely() -> Iterator[None]:
 def _show(opened: "Campaign", only: str | None, *, as_json: bool, runs: bool) -> None:
     from semfocus.campaign.account import accounts, total
 
-    found = [each for each in accounts(opened) if only in (None, each.name)]
+    found = accounts(opened, only)
     everything = [*found, total(found)] if len(found) > 1 else found
     if as_json:
         print_json([asdict(each) for each in everything])
         return
     if runs:
+        shared_left = {each.name: each.shared_left for each in found}
         for name, lines in _left(opened, only):
-            typer.echo(f"{name}:" if lines else f"{name}: nothing is left")
+            others = shared_left[name]
+            nothing = f"nothing but {count_of(others, 'run')} of earlier stages" if others else "nothing"
+            typer.echo(f"{name}:" if lines else f"{name}: {nothing} is left")
             for line in lines:
                 typer.echo(f"  {line}")
     _print_table(everything)
@@ -149,16 +152,15 @@ def _left(opened: "Campaign", only: str | None) -> "Iterator[tuple[str, list[str
     """By stage, the runs that are still to be trained; those that differ in their seed alone in one line."""
     from semfocus.runs.arms import run_title, varying_keys
 
-    for stage, specs in opened.own_specs():
-        if only in (None, stage.name):
-            values = [spec.model_dump(mode="json") for spec in specs]
-            keys, tasks = varying_keys(values), {spec.task for spec in specs}
-            groups: dict[str, int] = {}
-            for spec, plain in zip(specs, values, strict=True):
-                if not opened.is_known(spec):
-                    title = run_title(plain, keys, tasks).rpartition(" seed ")[0]
-                    groups[title] = groups.get(title, 0) + 1
-            yield stage.name, [f"{title}: {count_of(num, 'run')}" for title, num in groups.items()]
+    for stage, specs in opened.specs_of(only):
+        values = [spec.model_dump(mode="json") for spec in specs]
+        keys, tasks = varying_keys(values), {spec.task for spec in specs}
+        groups: dict[str, int] = {}
+        for spec, plain in zip(specs, values, strict=True):
+            if not opened.is_known(spec):
+                title = run_title(plain, keys, tasks).rpartition(" seed ")[0]
+                groups[title] = groups.get(title, 0) + 1
+        yield stage.name, [f"{title}: {count_of(num, 'run')}" for title, num in groups.items()]
 
 
 def _print_table(found: "list[Account]") -> None:
@@ -168,12 +170,12 @@ def _print_table(found: "list[Account]") -> None:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("stage")
-    for name in ("runs", "done", "running", "failed", "left", "core-hours done", "left"):
+    for name in ("runs", "done", "running", "failed", "left", "shared", "core-hours done", "left"):
         table.add_column(name, justify="right")
     for each in found:
-        numbers = (each.runs, each.done, each.running, each.failed, each.left)
+        numbers = (each.runs, each.done, each.running, each.failed, each.left, _shared(each))
         hours = (f"{each.hours_done:.1f}", f"{each.hours_left:.1f}")
-        style = "bold" if each.name == ALL else "dim" if not each.left else ""
+        style = "bold" if each.name == ALL else "dim" if not each.left + each.shared_left else ""
         table.add_row(each.name, *map(str, numbers), *hours, style=style)
     table_console().print(table)
     exported = sum(each.exported for each in found if each.name != ALL)
@@ -182,3 +184,10 @@ def _print_table(found: "list[Account]") -> None:
         typer.echo(f"{count_of(exported, 'run')} of those done are in exports alone.")
     if shared:
         typer.echo(f"{count_of(shared, 'run')} of several stages count in the first of them.")
+
+
+def _shared(account: "Account") -> str:
+    """Runs that belong to earlier stages, and how many of them are still to be trained."""
+    if not account.shared:
+        return ""
+    return f"{account.shared}, {account.shared_left} left" if account.shared_left else str(account.shared)
