@@ -85,6 +85,10 @@ def test_what_cannot_be_decided_is_refused_in_one_line(tmp_path) -> None:
         Study(specs(), tmp_path, contrasts=CONTRASTS, seeds=3).run(until_decided=True)
     with pytest.raises(ValueError, match="needs to know what is to be decided"):
         Study(specs(), tmp_path).run(until_decided=True)
+    fixed = [spec.model_copy(update={"seed": 7}) for spec in specs()]
+    for contrasts in (CONTRASTS, None):  # seeds come first: with a contrast it would be refused all the same
+        with pytest.raises(ValueError, match=r"study fixes its own: 7$"):
+            Study(fixed, tmp_path, contrasts=contrasts).run(until_decided=True)
     with pytest.raises(ValueError, match="two stages"):
         Study("tuned", tmp_path, contrasts=[("top_k(5)", "full")]).run(until_decided=True)
 
@@ -96,11 +100,30 @@ def test_what_cannot_be_decided_is_refused_in_one_line(tmp_path) -> None:
         ([("top_j(9)", "full")], "top_j"),
         ([("full", "full")], "between two arms"),
         (["full"], "a pair of arms"),
+        ([("top_k(2)", "full"), ("top_k( 2)", "full")], r"top_k\(2\) vs full is named twice"),
     ],
 )
 def test_contrasts_that_do_not_exist(tmp_path, contrasts, message) -> None:
     with pytest.raises(ValueError, match=message):
         Study(specs(), tmp_path, contrasts=contrasts)
+
+
+def test_a_contrast_in_a_file_has_runs_in_the_file_or_among_the_chosen_arms(tmp_path) -> None:
+    """Arms that were chosen may leave it out, a task that was chosen too; what the file itself lacks is a mistake."""
+    made = [spec.model_dump(mode="json", exclude_unset=True) for spec in specs()]
+    text = "from semfocus.runs import RunSpec\nCONTRASTS = [('top_k(9)', 'full')]\n"
+    (tmp_path / "file.py").write_text(f"{text}def specs(): return [RunSpec(**each) for each in {made!r}]\n")
+    with pytest.raises(
+        ValueError, match=r"^contrast top_k\(9\) vs full: the study has no runs of 'top_k\(9\)'"
+    ):
+        Study(tmp_path / "file.py", tmp_path)
+    assert Study(tmp_path / "file.py", tmp_path, patterns="full; top_k(2)").contrasts == []
+    assert Study(tmp_path / "file.py", tmp_path, patterns="full; top_k(9)").contrasts == [
+        ("top_k(9)", "full")
+    ]
+    chosen = Study("which_keys", tmp_path, tasks="listops")
+    assert "full oracle keys" not in {arm for contrast in chosen.contrasts for arm in contrast}
+    assert len(chosen.contrasts) == len(Study("which_keys", tmp_path).contrasts) - 1
 
 
 def test_arms_that_were_left_out_take_their_contrasts_along(tmp_path) -> None:

@@ -24,7 +24,7 @@ from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import Record
 from semfocus.studies.execution import train_runs
 from semfocus.studies.selection import read_contrasts, with_patterns, with_seeds, with_settings, with_tasks
-from semfocus.words import count_of
+from semfocus.words import count_of, listed
 
 if TYPE_CHECKING:
     import polars
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from semfocus.report.figures import Picture
 
 __all__ = ["SearchFailed", "Study", "StudyResult"]
+
+#: of specs that name none
+_NO_SEED = RunSpec.model_fields["seed"].default
 
 
 class SearchFailed(RuntimeError):
@@ -78,7 +81,7 @@ class Study:
         self.source = _source_of(recipe, recipe_file)
         self.seeds = seeds
         self.command = command or _command(recipe, self.store, seeds, patterns, tasks, settings, contrasts)
-        specs = self.source.specs()
+        own = specs = self.source.specs()
         if tasks is not None:
             specs = with_tasks(specs, tasks)
         if patterns is not None:
@@ -91,7 +94,7 @@ class Study:
         self.specs: list[RunSpec] = self.source.marked(specs)
         self._refuse_seeds_of_the_search()
         #: by their labels, the first is primary
-        self.contrasts: list[tuple[str, str]] = self._contrasts(contrasts)
+        self.contrasts: list[tuple[str, str]] = self._contrasts(contrasts, own if patterns is None else ())
 
     def __repr__(self) -> str:
         return f"<Study {self.source.name}: {count_of(len(self.specs), 'run')} in {self.store.path}>"
@@ -109,17 +112,20 @@ class Study:
         """What is measured in the runs after training."""
         return self.source.measurements
 
-    def _contrasts(self, given: Sequence[Sequence[str]] | None) -> list[tuple[str, str]]:
-        """Those asked for, which must have runs; or the recipe's own, as far as the chosen arms have them."""
-        arms = list(dict.fromkeys(arm_of(spec.model_dump(mode="json")).label for spec in self.specs))
+    def _contrasts(
+        self, given: Sequence[Sequence[str]] | None, own: Sequence[RunSpec]
+    ) -> list[tuple[str, str]]:
+        """Those asked for, which must have runs; or the recipe's, which must have runs among its `own`, as far as they were chosen."""
         found = read_contrasts(self.source.contrasts if given is None else given)
-        for contrast in found if given is not None else ():
+        chosen = _arms(self.specs)
+        arms = chosen if given is not None else _arms(own)
+        for contrast in found if arms else ():
             for label in contrast:
                 if label not in arms:
                     raise ValueError(
                         f"contrast {' vs '.join(contrast)}: the study has no runs of {label!r}; arms: {', '.join(arms)}"
                     )
-        return [each for each in found if {*each} <= {*arms}]
+        return [each for each in found if {*each} <= {*chosen}]
 
     def run(
         self,
@@ -179,6 +185,11 @@ class Study:
             raise ValueError("--until-decided adds seeds as it needs them: leave --seeds out")
         if self.source.next_stage is not None:
             raise ValueError(f"--until-decided: {self.name} has two stages, whose seeds are its own")
+        seeds = {spec.seed for spec in self.specs}
+        if not seeds <= {*PAPER_SEEDS} and seeds != {_NO_SEED}:
+            raise ValueError(
+                f"--until-decided adds seeds as it needs them, but {self.name} fixes its own: {listed(map(str, sorted(seeds)))}"
+            )
         if not self.contrasts:
             raise ValueError(
                 "--until-decided needs to know what is to be decided: CONTRASTS in the recipe, or --contrasts 'top_k(5) vs full'"
@@ -396,6 +407,10 @@ class StudyResult:
         parts = [f"<h3>{escape(self.study.question)}</h3>", *(f"<p>{escape(each)}</p>" for each in answers)]
         parts += [self.table()._repr_html_(), figure.svg() if figure.panels else ""]
         return "\n".join(parts)
+
+
+def _arms(specs: Sequence[RunSpec]) -> list[str]:
+    return list(dict.fromkeys(arm_of(spec.model_dump(mode="json")).label for spec in specs))
 
 
 def _command(

@@ -71,15 +71,17 @@ def read_arm(text: str) -> tuple[str, dict[str, Any]]:
 
 def read_contrasts(pairs: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     """Pairs of arms as people write them, as labels: ("full x4", "top_k(5)") is ("full ×4", "top_k(5)")."""
-    found = []
+    found: list[tuple[str, str]] = []
     for pair in pairs:
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
             raise ValueError(f"a contrast is a pair of arms, ('top_k(5)', 'full'), got {pair!r}")
         arm, baseline = map(_label, pair)
         if arm == baseline:
             raise ValueError(f"a contrast is between two arms, got {arm!r} twice")
+        if (arm, baseline) in found:
+            raise ValueError(f"the contrast {arm} vs {baseline} is named twice")
         found.append((arm, baseline))
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _label(text: str) -> str:
