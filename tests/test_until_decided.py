@@ -6,8 +6,9 @@ from semfocus import Study
 from semfocus.analysis.statistics.sequential import LOOKS, spent_at
 from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.runs.plan import read_plans
-from semfocus.runs.record import Record
+from semfocus.runs.record import Record, study_digest
 from semfocus.studies import grid
+from semfocus.study import StudyResult
 from tests.analysis.records import record
 
 CONTRASTS = [("top_k(2)", "full")]
@@ -133,3 +134,20 @@ def test_arms_that_were_left_out_take_their_contrasts_along(tmp_path) -> None:
     ]
     assert Study("quick", tmp_path, patterns="full; top_k(5)").contrasts[0] == ("top_k(5)", "full")
     assert Study("quick", tmp_path, patterns="full; banded(5)").contrasts == []
+
+
+@pytest.mark.parametrize("agree", [True, False], ids=["six seeds", "ten seeds"])
+def test_the_runs_are_those_of_the_number_of_seeds_that_was_reached(
+    tmp_path, monkeypatch, agree: bool
+) -> None:
+    """Trained for real: only what the first look says is planted."""
+    monkeypatch.setattr(StudyResult, "is_decided", property(lambda result: agree))
+    found = Study(specs(), tmp_path / "looks", contrasts=CONTRASTS).run(
+        until_decided=True, executor="serial", quiet=True
+    )
+    num = 6 if agree else 10
+    plain = Study(specs(), tmp_path / "plain", contrasts=CONTRASTS, seeds=num)
+    expected = plain.run(executor="serial", quiet=True).records
+    assert len(found.records) == 2 * num
+    assert study_digest(found.records) == study_digest(expected)
+    assert study_digest(found.records) != study_digest(expected[:-1])
