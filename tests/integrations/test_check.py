@@ -40,6 +40,15 @@ def test_nothing_is_found_in_what_is_right(name, pattern):
         assert {"causality", "padding on the right", "a cache"} <= set(report.tested)
 
 
+@pytest.mark.hf
+def test_keys_that_are_drawn_differ_between_lengths_without_being_wrong():
+    model = build("llama")
+    apply(model, "random(2)")
+    report = check(model, input_ids=tokens())
+    assert report.problems == []
+    assert "caches: keys are drawn at random" in report.not_tested
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_model_is_left_as_it_was(training):
     model = encoder(norm=True).train(training)

@@ -5,12 +5,15 @@ import json
 import pytest
 import torch
 
+import semfocus
 from semfocus.cli.app import app
+from semfocus.integrations.hugging_face import attention as hugging_face_attention
 from semfocus.integrations.hugging_face import models as hugging_face_models
 from semfocus.subjects.data import read_data
 from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks import TASKS
 from semfocus.trial import TrialSettings, run_trial
+from semfocus.trial import trial as trial_module
 from semfocus.trial.spec import FULL, SHARPER_FULL
 from semfocus.trial.trial import prepare
 from tests.trial.plain import held_out_losses
@@ -129,18 +132,79 @@ DEEPSEEK_V4 = SIZES | {
 }
 
 
-def prepared(folder, text, patterns, arms=None):
+def prepared(folder, data, patterns, arms=None, values=DEEPSEEK_V4, context=16):
     return prepare(
-        config(folder, DEEPSEEK_V4),
-        text,
+        config(folder, values),
+        data,
         patterns,
         seeds=1,
         settings=SETTINGS,
-        context=16,
+        context=context,
         continued=False,
         tune=False,
         arms=arms,
+        directory=folder / "out",
     )
+
+
+RIGHT_MASK = hugging_face_attention.semfocus_mask
+
+
+def without_padding(*arguments, **options):
+    return RIGHT_MASK(*arguments, **options | {"attention_mask": None})
+
+
+def only_the_first_key(*arguments, **options):
+    mask = RIGHT_MASK(*arguments, **options)
+    return mask & (torch.arange(mask.shape[-1]) < 1)
+
+
+def one_key_too_many(*arguments, **options):
+    mask = RIGHT_MASK(*arguments, **options)
+    return mask | torch.nn.functional.pad(mask, (1, 0))[..., :-1]
+
+
+@pytest.mark.parametrize(
+    ("mask", "values"),
+    [
+        (without_padding, BERT),
+        (only_the_first_key, BERT),
+        (without_padding, LLAMA),
+        (one_key_too_many, LLAMA),
+    ],
+)
+def test_an_arm_with_a_wrong_mask_is_refused(tmp_path, text, monkeypatch, mask, values):
+    """At the weights that models begin with, none of these moves a loss by a thousandth."""
+    data, context = (text, 16) if values is LLAMA else (rows(tmp_path), None)
+    assert prepared(tmp_path, data, ["top_k(3)"], values=values, context=context).num_patterns == 1
+    monkeypatch.setattr(hugging_face_attention, "semfocus_mask", mask)
+    monkeypatch.setattr(trial_module, "refuse_future", lambda *given: None)
+    with pytest.raises(ValueError, match=r"is not what the model as it came computes"):
+        prepared(tmp_path, data, ["top_k(3)"], values=values, context=context)
+
+
+@pytest.mark.parametrize("longest", [8, 20])
+def test_what_an_arm_is_tested_for(tmp_path, text, monkeypatch, longest):
+    """Also where windows are as long as the model allows."""
+    reports = []
+
+    def check(*arguments, **inputs):
+        reports.append(semfocus.check(*arguments, **inputs))
+        return reports[-1]
+
+    monkeypatch.setattr(trial_module, "check", check)
+    prepared(
+        tmp_path,
+        text,
+        ["top_k(3)"],
+        values=LLAMA | {"max_position_embeddings": longest},
+        context=min(longest, 16),
+    )
+    tested = [part for report in reports for part in report.tested]
+    assert all(tested.count(what) == 2 for what in ("causality", "padding on the left", "a cache"))
+    reports.clear()
+    prepared(tmp_path, rows(tmp_path), ["top_k(3)"], values=BERT, context=None)
+    assert [("padding on the right" in report.tested) for report in reports] == [False, True] * 2
 
 
 def test_an_arm_that_sees_later_tokens_is_refused_by_name(tmp_path, text, monkeypatch):

@@ -583,7 +583,7 @@ def test_a_model_that_would_be_switched_in_part_is_refused_before_training(tmp_p
     )
     assert hidden in text
     model.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"with top_k\(3\): .*Tiny model \(tiny.py:\d+\) .*is not switched"):
+    with pytest.raises(ValueError, match=r"with top_k\(3\): .*Tiny \(tiny.py:\d+\) .*is not switched"):
         run_trial(model, data, ["top_k(3)"], directory=tmp_path / "out", seeds=2, settings=SETTINGS)
     assert not (tmp_path / "out").exists()
 

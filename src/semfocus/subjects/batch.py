@@ -27,6 +27,10 @@ class Batch:
             None if self.labels is None else self.labels[rows],
         )
 
+    def first(self, length: int) -> "Batch":
+        """The first tokens of each row, which must all be real there."""
+        return Batch(self.tokens[:, :length], None, self.labels)
+
     def to(self, device: torch.device) -> "Batch":
         real, labels = (None if each is None else each.to(device) for each in (self.real, self.labels))
         return Batch(self.tokens.to(device), real, labels)

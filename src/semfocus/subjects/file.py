@@ -2,6 +2,7 @@
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +51,9 @@ class FileSubject(Subject):
             )
         return found
 
+    def arguments(self, model: nn.Module, batch: Batch) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        return None if self._has_loss else self._arguments(model, batch)
+
     def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
         logits = None if self._has_loss else logits_of(self._called(model, batch))
         return logits if isinstance(logits, Tensor) and logits.dim() == 2 else None
@@ -70,8 +74,12 @@ class FileSubject(Subject):
         return getattr(self.module, "loss", None) is not None
 
     def _called(self, model: nn.Module, batch: Batch) -> object:
+        args, named = self._arguments(model, batch)
+        return model(*args, **named)
+
+    def _arguments(self, model: nn.Module, batch: Batch) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if batch.real is None:
-            return model(batch.tokens)
+            return (batch.tokens,), {}
         known = inspect.signature(model.forward).parameters
         name = next((each for each in ("attention_mask", "padding") if each in known), None)
         if name is None:
@@ -79,7 +87,7 @@ class FileSubject(Subject):
                 f"rows differ in length, and the model of {self.path} takes neither attention_mask nor padding: "
                 "define loss(model, batch), where batch.real is False at padding"
             )
-        return model(batch.tokens, **{name: batch.real})
+        return (batch.tokens,), {name: batch.real}
 
     def _number(self, name: str) -> int | None:
         value = getattr(self.module, name, None)

@@ -83,15 +83,16 @@ class HuggingFaceSubject(Subject):
                 f"the weights in {self.directory} do not fit the data or the config: {first}"
             ) from None
 
+    def arguments(self, model: nn.Module, batch: Batch) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        mask = {} if batch.real is None else {"attention_mask": batch.real.long()}
+        return (), {"input_ids": batch.tokens, **mask}
+
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         labels = batch.tokens if batch.labels is None else batch.labels
-        mask = None if batch.real is None else batch.real.long()
-        output = model(input_ids=batch.tokens, attention_mask=mask, labels=labels)
-        return loss_of(output, batch)
+        return loss_of(model(**self.arguments(model, batch)[1], labels=labels), batch)
 
     def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
-        mask = None if batch.real is None else batch.real.long()
-        return logits_of(model(input_ids=batch.tokens, attention_mask=mask))
+        return logits_of(model(**self.arguments(model, batch)[1]))
 
     def _class(self) -> Any:
         """The class that the config names if it fits the data, else the usual one of its kind."""

@@ -37,6 +37,10 @@ class Subject(ABC):
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The mean loss of a batch."""
 
+    def arguments(self, model: nn.Module, batch: Batch) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """What the model is called with for its logits; None if all that is known of it is a loss."""
+        return None
+
     def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
         """Of labelled sequences, (num, classes); None if all that is known of the model is a loss."""
         return None

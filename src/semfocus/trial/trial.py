@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from semfocus.execution.display import display
@@ -193,11 +194,49 @@ class _Loss(nn.Module):
         return self.subject.loss(self.model, batch)
 
 
-def refuse_problems(subject: Subject, model: nn.Module, batch: Batch, arm: Arm) -> None:
-    """A model that is switched in part, or wrongly, would be compared with itself, or with something else."""
-    report = check(_Loss(subject, model), batch.rows(slice(0, 2)))
-    if not report.ok:
-        raise ValueError(f"{subject.name} with {arm.label}: {'; '.join(report.problems)}")
+def refuse_problems(subject: Subject, model: nn.Module, data: Batch, arm: Arm) -> None:
+    """A model that is switched in part, or wrongly, would be compared with itself, or with something else.
+
+    Rows with their padding, and the same rows without any, to which padding can be added; logits, where they are known.
+    """
+    _widen(model)
+    for batch in _checked_rows(data, subject.vocabulary.max_length):
+        found = subject.arguments(model, batch)
+        report = check(_Loss(subject, model), batch) if found is None else check(model, *found[0], **found[1])
+        if not report.ok:
+            raise ValueError(f"{subject.name} with {arm.label}: {'; '.join(report.problems)}")
+
+
+#: of tokens that `check` adds; cut off before, so that the model has positions for them
+_ROOM = 3
+
+
+def _checked_rows(data: Batch, most: int | None) -> list[Batch]:
+    """The longest and the shortest row, if lengths differ; the two longest, as far as both have tokens."""
+    length = data.tokens.shape[1]
+    found = [data.rows(slice(0, 2))]
+    if data.real is not None:
+        lengths = data.real.sum(1)
+        order = lengths.argsort(descending=True, stable=True)
+        found = [data.rows(order[[0, -1]]), data.rows(order[:2])]
+        length = int(lengths[order[:2]].min())
+    if most is not None and length + _ROOM > most > 2 * _ROOM:
+        length = most - _ROOM
+    found[-1] = found[-1].first(length)
+    return found
+
+
+@torch.no_grad()
+def _widen(model: nn.Module) -> None:
+    """Scale up small matrices until they keep the size of what they are multiplied with.
+
+    Many models begin with weights so small that attention hardly moves what comes out; a wrong mask would not be seen.
+    """
+    for weights in model.parameters():
+        if weights.dim() > 1 and weights.numel() > 1 and weights.is_floating_point():
+            spread, wanted = float(weights.std()), weights.shape[-1] ** -0.5
+            if 0 < spread < wanted:
+                weights.mul_(wanted / spread)
 
 
 def carry_out(prepared: Prepared, train: _Trainer) -> TrialResult:
