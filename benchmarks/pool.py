@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from semfocus.studies import RunSpec, StudyWatcher, grid, run_study
+from semfocus.studies import RunSpec, Watcher, grid, run_study
 from timing import benchmark_parser, print_claim, print_table, started
 
 WORKERS, CLAIMED = 2, 0.95
@@ -48,7 +48,7 @@ def specs_of(epochs: int, num_train: int, runs: int) -> list[RunSpec]:
     return grid({"task": "even_pairs", "pattern": "top_k(5)", "training": training}, seed=list(range(runs)))
 
 
-class Clock(StudyWatcher):
+class Clock(Watcher):
     """When the first run began and the last one ended."""
 
     def __init__(self) -> None:

@@ -207,7 +207,7 @@ class NumWeights(Measurement):
     def missing(self, directory: Any, device: str, threads: int) -> list[str]:
         return [] if directory.kept(self.name) else ["all"]
 
-    def compute(self, directory: Any, part: Any, *, device: str, threads: int, tell: Any) -> int:
+    def compute(self, directory: Any, part: Any, *, device: str, threads: int, notify: Any) -> int:
         from semfocus.training.trained_run import load_run
 
         return sum(weight.numel() for weight in load_run(directory).model.parameters())

@@ -107,7 +107,7 @@ def trial_of(num_seeds: int, **ends: float) -> TrialResult:
         records[own] = {}
         for seed in range(num_seeds):
             rate = ends[name] * (1 + 0.02 * seed)
-            losses = [0.1 + 0.9 * math.exp(-rate * step / 80) for step in settings.looked_at()]
+            losses = [0.1 + 0.9 * math.exp(-rate * step / 80) for step in settings.look_steps()]
             looks = [
                 {
                     "step": step,
@@ -119,7 +119,7 @@ def trial_of(num_seeds: int, **ends: float) -> TrialResult:
                 **{"run": f"{name}-{seed}", "state": "done", "reason": None, "attempts": 1, "inside": looks},
                 **{
                     "seconds_per_step": 0.01,
-                    "curve": {"step": settings.looked_at(), "held_out_loss": losses},
+                    "curve": {"step": settings.look_steps(), "held_out_loss": losses},
                 },
             }
             records[own][seed]["curve"]["train_loss"] = [None, *losses[1:]]

@@ -42,13 +42,28 @@ def in_many_rooms(found: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
 
 
 def declared_twice(sources: Mapping[str, str]) -> Mapping[str, list[str]]:
-    """The classes that more than one of these files declares, with the files."""
-    places: dict[str, list[str]] = defaultdict(list)
+    """The classes and aliases of types with more than one meaning, with the files that declare them.
+
+    A class has its name alone. Files may repeat an alias, such as `Row`, where it is the same type, read-only or not.
+    """
+    meanings: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, source in sources.items():
         for node in ast.parse(source).body:
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(name)
-    return {name: where for name, where in places.items() if len(where) > 1}
+                meanings[node.name].append((f"class of {name}", name))
+            elif isinstance(node, ast.Assign) and is_alias(alias := ast.unparse(node.targets[0])):
+                text = ast.unparse(node.value).replace("Mapping[", "dict[")
+                meanings[alias].append((text, name))
+    return {
+        name: [where for _, where in found]
+        for name, found in meanings.items()
+        if len({meaning for meaning, _ in found}) > 1
+    }
+
+
+def is_alias(name: str) -> bool:
+    """Values are in lower or in upper case, types are `LikeThis`; a name with an underscore is nobody else's."""
+    return name[:1].isupper() and not name.isupper()
 
 
 def beside_the_root(source: str, names: Collection[str]) -> list[str]:
@@ -68,7 +83,7 @@ def test_no_name_of_a_module_or_folder_is_in_more_than_two_rooms() -> None:
     assert in_many_rooms(found) == {}
 
 
-def test_no_class_name_occurs_twice() -> None:
+def test_a_name_of_a_type_has_one_meaning() -> None:
     sources = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in modules()}
     assert declared_twice(sources) == {}
 
@@ -96,6 +111,14 @@ def test_the_guards_see_what_they_are_for() -> None:
     assert beside_the_root("def f():\n    import records", {"records"}) == ["records"]
     assert beside_the_root("from tests.execution.minis import mini_study", {"studies"}) == []
     assert declared_twice({"a.py": "class Arm: ...", "b.py": "class Arm: ..."}) == {"Arm": ["a.py", "b.py"]}
+    assert declared_twice({"a.py": "class Row: ...", "b.py": "Row = dict[str, int]"}) == {
+        "Row": ["a.py", "b.py"]
+    }
+    assert declared_twice({"a.py": "Row = list[int]", "b.py": "Row = tuple[int]"}) == {
+        "Row": ["a.py", "b.py"]
+    }
+    assert declared_twice({"a.py": "Row = Mapping[str, int]", "b.py": "Row = dict[str, int]"}) == {}
+    assert declared_twice({"a.py": "ROW = 1", "b.py": "ROW = 2"}) == {}
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from semfocus import Study
 from semfocus.analysis.summaries import analyse
-from semfocus.analysis.why.measured_runs import looked
+from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.analysis.why.mediators import mediations
 from semfocus.execution.executor import Conditions
 from semfocus.execution.measurement_parts import measure_runs
@@ -49,7 +49,7 @@ class Mine(Measurement):
     def missing(self, directory, device, threads):
         return [] if directory.kept(self.name) else [0]
 
-    def compute(self, directory, part, *, device, threads, tell):
+    def compute(self, directory, part, *, device, threads, notify):
         return {value}
 
     def keep(self, directory, part, found):
@@ -139,7 +139,7 @@ def test_what_moved_before_learning_is_told_by_layer_for_each_contrast(store: St
     assert focus.tasks[0].chance == pytest.approx(2 / 6)
     assert keys.base <= 2 < keys.arm <= 6
     export(result.records, tmp_path / "tables")
-    again = looked(analyse(read_export(tmp_path / "tables")))
+    again = measured_tasks(analyse(read_export(tmp_path / "tables")))
     (read,) = mediations(again, result.study.contrasts)
     assert read.layers[0].focus is not None
     assert read.layers[0].focus.difference == pytest.approx(focus.difference, abs=1e-5)

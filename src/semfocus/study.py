@@ -328,10 +328,10 @@ class StudyResult:
     @cached_property
     def mediations(self) -> "list[Mediation]":
         """What had moved before learning did: for each contrast focus mass and effective keys by layer; empty where nothing was measured so."""
-        from semfocus.analysis.why.measured_runs import looked
+        from semfocus.analysis.why.measured_runs import measured_tasks
         from semfocus.analysis.why.mediators import mediations
 
-        return mediations(looked(self.summaries), self.study.contrasts)
+        return mediations(measured_tasks(self.summaries), self.study.contrasts)
 
     @property
     def is_decided(self) -> bool:

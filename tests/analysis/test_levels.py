@@ -11,7 +11,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.plans import analyse_planned, planned_findings
 from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
-from semfocus.analysis.why.measured_runs import looked
+from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.analysis.why.ratio import ratio_test
 from semfocus.analysis.why.sweep import sweeps_over_k
 from semfocus.report.markdown import report_text
@@ -131,7 +131,7 @@ def test_mechanism_tests_keep_the_level_of_a_look() -> None:
         for k, pattern in enumerate(("top_k(1)", "top_k(3)", "top_k(5)", "full"), start=1)
         for seed in range(6)
     ]
-    tasks = looked(strict(records))  # type: ignore[arg-type]
+    tasks = measured_tasks(strict(records))  # type: ignore[arg-type]
     (point,) = ratio_test(tasks, "top_k(5)", "input-dependent", "end", False).points
     assert point.speedup.alpha == FIRST.alpha
     (sweep,) = sweeps_over_k(tasks)

@@ -37,9 +37,9 @@ import json, os, sys, time
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.execution.minis import mini_study
-from semfocus.studies import StudyWatcher, run_study
+from semfocus.studies import Watcher, run_study
 
-class Name(StudyWatcher):
+class Name(Watcher):
     def run_started(self, spec, attempt):
         print(spec.digest, flush=True)
 

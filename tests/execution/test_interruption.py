@@ -10,7 +10,7 @@ import pytest
 
 from semfocus.execution.executors.pool import WorkerProcess
 from semfocus.runs import RunBusy, RunSpec, Store, open_store
-from semfocus.studies import StudyWatcher, run_study
+from semfocus.studies import Watcher, run_study
 from tests.execution.minis import events_of, mini_study, start_study
 
 #: seconds after which nothing will come any more, however busy the machine
@@ -46,7 +46,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(WorkerProcess, "interrupt", deaf)
 
-    class FirstInterrupt(StudyWatcher):
+    class FirstInterrupt(Watcher):
         def epoch_ended(self, spec, row) -> None:
             raise KeyboardInterrupt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semfocus.runs import RunBusy, open_store, study_digest
-from semfocus.studies import StudyWatcher, run_study
+from semfocus.studies import Watcher, run_study
 from tests.execution.minis import events_of, mini_study
 from tests.execution.test_kills import children
 from tests.studies.test_execution import own, recipe  # noqa: F401
@@ -48,7 +48,7 @@ def test_a_killed_worker_is_replaced_and_its_run_continued(tmp_path: Path) -> No
     specs = mini_study(2, epochs=60)
     whole = run_study(specs, tmp_path / "whole", executor="serial")
 
-    class KillOnce(StudyWatcher):
+    class KillOnce(Watcher):
         killed: list[int] = []  # noqa: RUF012
         failures: list[str] = []  # noqa: RUF012
 
@@ -91,7 +91,7 @@ def test_the_driver_holds_the_run_and_the_recipe_travels(tmp_path: Path, recipe:
     specs = [own(recipe, "every_other(2)"), own(recipe, "breaks(1)")]
     store, held = open_store(tmp_path / "runs"), []
 
-    class TryTheLock(StudyWatcher):
+    class TryTheLock(Watcher):
         def epoch_ended(self, spec, row) -> None:
             if spec.digest == specs[0].digest and not held:
                 with pytest.raises(RunBusy), store.directory(spec).owned():

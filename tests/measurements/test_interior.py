@@ -6,7 +6,7 @@ import pytest
 
 from semfocus.execution.executor import Conditions
 from semfocus.execution.jobs import MeasuringJob, as_line, from_line
-from semfocus.execution.measurement_parts import Measured, measure_runs
+from semfocus.execution.measurement_parts import MeasuredPart, measure_runs
 from semfocus.execution.progress import Watcher
 from semfocus.measurements import Inside, measurement_of
 from semfocus.runs import Store
@@ -29,7 +29,7 @@ class Seen(Watcher):
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    def run_ended(self, work: Measured, result: str) -> None:
+    def run_ended(self, work: MeasuredPart, result: str) -> None:
         self.runs.append(work.directory.name)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from semfocus.analysis.findings import findings_of
 from semfocus.analysis.summaries import analyse
-from semfocus.analysis.why.measured_runs import looked
+from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.measurements.twins import twin_table
 from semfocus.report.export import export, read_export
@@ -182,7 +182,7 @@ def test_the_committed_results_can_be_read(folder: str) -> None:
 def test_the_committed_results_join_what_was_measured_with_its_runs() -> None:
     """The probes of `why` are of runs whose curves are in `small`."""
     records = [record for record in read_export(RESULTS) if record.curve]
-    tasks = looked(analyse(records))
+    tasks = measured_tasks(analyse(records))
     assert {"even_pairs", "missing_duplicate", "parity"} <= {task.task for task in tasks}
     assert any(run.value("dispersion", "end", "75") for task in tasks for run in task.runs)
     assert any(run.along for task in tasks for run in task.runs)

@@ -9,12 +9,12 @@ import pytest
 from semfocus.execution.executors.pool import WorkerProcess
 from semfocus.runs import load_recipe, open_store, result_digest, study_digest
 from semfocus.runs.journal import append
-from semfocus.studies import RunSpec, StudyWatcher, run_study
+from semfocus.studies import RunSpec, Watcher, run_study
 from tests.execution.minis import events_of, mini_study, start_study
 from tests.tests_recipe import RECIPE
 
 
-class Listener(StudyWatcher):
+class Listener(Watcher):
     def __init__(self) -> None:
         self.heard: list[tuple] = []
 
@@ -265,3 +265,10 @@ def test_digest_of_a_study_does_not_depend_on_the_order(tmp_path: Path) -> None:
     records = run_study(mini_study(4), tmp_path, executor="serial")
     assert study_digest(records) == study_digest(records[::-1]) != study_digest(records[:-1])
     assert len({result_digest(record) for record in records}) == 4
+
+
+def test_the_watcher_of_version_0_1_has_its_old_name_too() -> None:
+    import semfocus.studies
+
+    with pytest.warns(DeprecationWarning, match="Watcher"):
+        assert semfocus.studies.StudyWatcher is Watcher

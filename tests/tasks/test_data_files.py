@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 
 from semfocus.tasks import write_rows
-from semfocus.tasks.data.files import LABEL_NAMES, SEQUENCE_NAMES, Row, read_rows
+from semfocus.tasks.data.files import LABEL_NAMES, SEQUENCE_NAMES, DataRow, read_rows
 
 
-def rows_of(path: Path, content: str | bytes) -> list[Row]:
+def rows_of(path: Path, content: str | bytes) -> list[DataRow]:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return list(read_rows(path))
 
 
-def plain(rows: list[Row]) -> list[tuple[str, str, str]]:
+def plain(rows: list[DataRow]) -> list[tuple[str, str, str]]:
     return [(" ".join(row.symbols), row.label, row.split) for row in rows]
 
 
@@ -214,5 +214,5 @@ def test_writing_to_another_ending_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_row_less_some_symbols() -> None:
-    row = Row(7, ("(", "1", ")"), "1", "train")
-    assert row.without(("(", ")")) == Row(7, ("1",), "1", "train")
+    row = DataRow(7, ("(", "1", ")"), "1", "train")
+    assert row.without(("(", ")")) == DataRow(7, ("1",), "1", "train")

@@ -90,7 +90,7 @@ class Made:
         speed = self.speed if spec.arm == TOP else 1.0
         rate = 4.0 * speed * math.exp(self.draw.gauss(0, self.scatter))
         floor = 0.1 * math.exp(self.draw.gauss(0, 0.01))
-        steps = SETTINGS.looked_at()
+        steps = SETTINGS.look_steps()
         losses = [floor + 0.9 * math.exp(-rate * step / steps[-1]) for step in steps]
         curve = {"step": steps, "held_out_loss": losses, "seconds": [0.1 * step for step in steps]}
         return {

@@ -215,7 +215,7 @@ def test_full_attention_is_trained_as_anybody_would(tmp_path):
 
 def made_up(losses, guess, kind="classification"):
     """A trial of two seeds whose runs all have these losses."""
-    curve = {"step": SETTINGS.looked_at(), "held_out_loss": losses, "train_loss": [None, *losses[1:]]}
+    curve = {"step": SETTINGS.look_steps(), "held_out_loss": losses, "train_loss": [None, *losses[1:]]}
     record = {"run": "r", "state": "done", "reason": None, "curve": curve, "inside": [], "attempts": 1}
     record["seconds_per_step"] = 0.01
     arms = (FULL, Arm(parse_pattern("top_k(3)")))

@@ -7,7 +7,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics import Speedup, holm
 from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
 from semfocus.analysis.summaries import TaskSummary, by_setting
-from semfocus.analysis.verdict import FEWEST_POOLED, Verdict, verdict_of, why_open
+from semfocus.analysis.verdict import FEWEST_POOLED, SpeedupVerdict, verdict_of, why_open
 from semfocus.analysis.wording import bounded, interval, setting_of
 from semfocus.words import count_of, listed, p_value, shortened
 
@@ -21,15 +21,11 @@ class AtTarget:
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    verdict: Verdict | None = None
+    verdict: SpeedupVerdict | None = None
     bound: str = ""
     why: str = ""
     #: tasks that count at the target of the finding, and that nobody learned here
     left_out: tuple[str, ...] = ()
-
-    @property
-    def is_measured(self) -> bool:
-        return self.verdict is not None
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Finding:
     high: float | None
     p: float | None
     num_pairs: int
-    verdict: Verdict
+    verdict: SpeedupVerdict
     #: what differs from the paper's setting, in words: a task may be compared at several settings
     setting: str
     speedup: Speedup | PooledSpeedup = field(repr=False, compare=False)
@@ -249,7 +245,7 @@ def _corrected(findings: Sequence[Finding], declared: Sequence[Contrast]) -> lis
     found = [] if primary is None else [replace(primary, is_primary=True, is_declared=True)]
     for each in others:
         p = adjusted.get(str(each.contrast))
-        verdict: Verdict = each.verdict
+        verdict: SpeedupVerdict = each.verdict
         claims = verdict in ("faster", "slower")
         if claims and (not is_open or p is None or p > each.speedup.alpha):
             verdict = "equivalent" if each.speedup.is_equivalent else "undecided"

@@ -7,7 +7,7 @@ from semfocus.analysis.statistics import Speedup
 from semfocus.analysis.statistics.pooling import PooledSpeedup
 from semfocus.words import count_of
 
-Verdict = Literal["faster", "slower", "equivalent", "undecided"]
+SpeedupVerdict = Literal["faster", "slower", "equivalent", "undecided"]
 #: fewer pairs of seeds than this give estimates and intervals, but no verdict: neither in a sentence nor on a claim
 FEWEST_PAIRS = 5
 #: the same for each of several tasks that are pooled: from here on a task has an interval of its own
@@ -21,7 +21,7 @@ def enough(speedup: Speedup | PooledSpeedup) -> bool:
     return speedup.num_pairs >= FEWEST_PAIRS
 
 
-def verdict_of(speedup: Speedup | PooledSpeedup | None) -> Verdict:
+def verdict_of(speedup: Speedup | PooledSpeedup | None) -> SpeedupVerdict:
     """Faster, slower, shown to be neither by a factor of 1.25, or undecided; the only place that decides it.
 
     Whoever judges while runs go on, as soon as a test looks good, finds something in noise.

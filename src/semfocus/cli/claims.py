@@ -142,7 +142,7 @@ def _runs_of(study: str) -> "tuple[list[RunSpec], set[str]]":
     return chosen.specs, {each.name for each in chosen.measurements}
 
 
-def _told(needs: list[Needs]) -> list[str]:
+def _needs_lines(needs: list[Needs]) -> list[str]:
     """`needs: ...` for the one in minutes, `or: ...` for the one at the paper's size."""
     return [f"{'or' if place else 'needs'}: {each}" for place, each in enumerate(needs)]
 
@@ -153,12 +153,12 @@ def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool)
     from semfocus.analysis.claims import SIZES, counted
 
     console = Console(highlight=False)
-    told = [claim for claim in judged if claim.numbers]
-    shared = list(dict.fromkeys(setting for claim in told for setting in claim.settings))
+    with_numbers = [claim for claim in judged if claim.numbers]
+    shared = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     console.print(counted(judged), markup=False)
     if len(shared) == 1:
         console.print(f"All runs: {shared[0]}.", markup=False, style="dim")
-    for claim in told if not rules else judged:
+    for claim in with_numbers if not rules else judged:
         console.print()
         console.print(f"{claim.verdict:<12} ", style=_STYLE[claim.verdict], end="")
         text = f"{claim.text} ({claim.size})" if claim.size else claim.text
@@ -168,7 +168,7 @@ def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool)
         for place, setting in enumerate(claim.settings if len(shared) > 1 else [], start=1):
             lines.append(f"setting {place}: {setting}" if len(claim.settings) > 1 else setting)
         if claim.name in needs:
-            lines += _told(needs[claim.name])
+            lines += _needs_lines(needs[claim.name])
         for line in lines:
             console.print(f"{_INDENT}{line}", markup=False, style="dim", soft_wrap=True)
         if rules:
@@ -185,7 +185,7 @@ def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool)
         console.print("\nWithout any runs:")
     for claim in missing:
         console.print(f"  {claim.text}", markup=False, soft_wrap=True)
-        for line in _told(needs[claim.name]):
+        for line in _needs_lines(needs[claim.name]):
             console.print(f"    {line}", markup=False, style="dim", soft_wrap=True)
     if judged:
         console.print("\nsemfocus claims --rules says what would support and contradict each.", style="dim")

@@ -173,14 +173,14 @@ def _bug_report(facts: dict[str, Any]) -> str:
     return "; ".join(parts).encode("ascii", "replace").decode()
 
 
-Lines = list[tuple[str, str]]
+Facts = list[tuple[str, str]]
 
 
 def _page(facts: dict[str, Any]) -> str:
     """All of it, for a reader; the last line is the one for bug reports."""
     found, missing = facts["found"], facts["missing"]
     verdict = "some required packages are missing" if missing else "everything required is installed"
-    sections: dict[str, Lines] = {
+    sections: dict[str, Facts] = {
         "machine": _machine_lines(facts),
         "computing": [] if facts["torch"] is None else _computing_lines(facts["torch"], facts["kernels"]),
         "required": [
@@ -202,7 +202,7 @@ def _page(facts: dict[str, Any]) -> str:
     return "\n\n".join([heading, *blocks, f"for a bug report: {facts['bug_report']}"])
 
 
-def _machine_lines(facts: dict[str, Any]) -> Lines:
+def _machine_lines(facts: dict[str, Any]) -> Facts:
     system = facts["system"]
     return [
         ("system", f"{system['name']} {system['release']}, {system['machine']}"),
@@ -211,7 +211,7 @@ def _machine_lines(facts: dict[str, Any]) -> Lines:
     ]
 
 
-def _computing_lines(torch: dict[str, Any], kernels: dict[str, Any]) -> Lines:
+def _computing_lines(torch: dict[str, Any], kernels: dict[str, Any]) -> Facts:
     gpu = torch["cuda"] or ("Apple's (MPS)" if torch["mps"] else "none that PyTorch can use")
     openmp = "with OpenMP" if torch["openmp"] else "without OpenMP"
     return [
@@ -224,7 +224,7 @@ def _computing_lines(torch: dict[str, Any], kernels: dict[str, Any]) -> Lines:
     ]
 
 
-def _kernel_lines(kernels: dict[str, Any]) -> Lines:
+def _kernel_lines(kernels: dict[str, Any]) -> Facts:
     openmp = "with OpenMP" if kernels["openmp"] else "without OpenMP (one thread)"
     return [
         ("kernels", f"{kernels['in_use']} instructions, version {kernels['version']}, {openmp}"),
@@ -233,7 +233,7 @@ def _kernel_lines(kernels: dict[str, Any]) -> Lines:
     ]
 
 
-def _lines_without_kernels(reason: str) -> Lines:
+def _lines_without_kernels(reason: str) -> Facts:
     lines = [("kernels", "none: everything runs on PyTorch, which is slower"), ("", reason)]
     if "not compiled" in reason:
         lines += [

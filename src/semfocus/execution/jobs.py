@@ -2,13 +2,14 @@
 
 import json
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from semfocus.measurements import measurement_of
+from semfocus.measurements.measurement import Notify
 from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store, load_recipe
 from semfocus.runs.directory import DamagedRun
 from semfocus.runs.journal import CorruptJournal
@@ -16,7 +17,6 @@ from semfocus.training import EpochResult, Observer, run
 
 #: `event` is started, epoch (with the row), point, ended (with what was found), busy (another process has it), or failed
 Message = dict[str, Any]
-Tell = Callable[[Message], None]
 
 #: characters, from the end, where the error is
 _LONGEST_TRACEBACK = 20_000
@@ -38,7 +38,7 @@ class Job(Protocol):
     @property
     def run(self) -> str: ...
 
-    def perform(self, tell: Tell) -> None:
+    def perform(self, notify: Notify) -> None:
         """Do it, in whatever process; errors become messages, apart from Ctrl-C."""
         ...
 
@@ -59,8 +59,8 @@ class TrainingJob:
     #: measure inside the model every N epochs; see measurements/training_probe.py
     probe_every: int | None = None
 
-    def perform(self, tell: Tell) -> None:
-        train(self, tell)
+    def perform(self, notify: Notify) -> None:
+        train(self, notify)
 
 
 @dataclass(frozen=True)
@@ -78,37 +78,37 @@ class MeasuringJob:
     threads: int
     recipe_file: str | None
 
-    def perform(self, tell: Tell) -> None:
-        measure(self, tell)
+    def perform(self, notify: Notify) -> None:
+        measure(self, notify)
 
 
-def train(job: TrainingJob, tell: Tell, observers: Sequence[Observer] = ()) -> None:
+def train(job: TrainingJob, notify: Notify, observers: Sequence[Observer] = ()) -> None:
     """Do a training job; whatever goes wrong with it becomes a message, apart from Ctrl-C."""
     try:
         spec = _spec_of(job)
     except (ValueError, OSError) as error:
-        tell(failure(error, again=False))
+        notify(failure(error, again=False))
         return
     try:
         run(
             spec,
             Store(Path(job.store)),
-            observers=[*_probing(job), Teller(tell), *observers],
+            observers=[*_probing(job), Notifier(notify), *observers],
             device=job.device,
             threads=job.threads,
             checkpoint_seconds=job.checkpoint_seconds,
         )
     except RunBusy:
-        tell({"event": "busy"})
+        notify({"event": "busy"})
     except (DamagedRun, CorruptJournal) as error:
-        tell(failure(error, again=False))
+        notify(failure(error, again=False))
     except Exception as error:
-        tell(failure(error, again=True))
+        notify(failure(error, again=True))
     else:
-        tell({"event": "ended"})
+        notify({"event": "ended"})
 
 
-def measure(job: MeasuringJob, tell: Tell) -> None:
+def measure(job: MeasuringJob, notify: Notify) -> None:
     """Do a measuring job; the answer comes with the message that it has ended."""
     directory = RunDirectory(Path(job.place))
     try:
@@ -118,14 +118,16 @@ def measure(job: MeasuringJob, tell: Tell) -> None:
                 Path(job.recipe_file)
             )  # its own measurements, also where another file has used their names
         measurement = measurement_of(job.measurement, job.options)
-        found = measurement.compute(directory, job.part, device=job.device, threads=job.threads, tell=tell)
+        found = measurement.compute(
+            directory, job.part, device=job.device, threads=job.threads, notify=notify
+        )
         json.dumps(found)  # what cannot travel is an error of this measurement, not of the worker
     except (ValueError, TypeError, OSError, DamagedRun, RunBusy) as error:
-        tell(failure(error, again=False))
+        notify(failure(error, again=False))
     except Exception as error:
-        tell(failure(error, again=True))
+        notify(failure(error, again=True))
     else:
-        tell({"event": "ended", "found": found})
+        notify({"event": "ended", "found": found})
 
 
 def as_line(job: Job) -> str:
@@ -189,14 +191,14 @@ def failure(error: Exception, *, again: bool) -> Message:
     }
 
 
-class Teller(Observer):
+class Notifier(Observer):
     """Turns what happens in training into messages."""
 
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
+    def __init__(self, notify: Notify) -> None:
+        self.notify = notify
 
     def run_started(self, first_epoch: int, last_epoch: int) -> None:
-        self.tell({"event": "started"})
+        self.notify({"event": "started"})
 
     def epoch_ended(self, result: EpochResult) -> None:
-        self.tell({"event": "epoch", "row": asdict(result)})
+        self.notify({"event": "epoch", "row": asdict(result)})

@@ -22,7 +22,7 @@ UNMEASURABLE = (ValueError, OSError, DamagedRun, RunBusy)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPart:
     """One part of a measurement of one run: what a watcher hears of."""
 
     digest: str
@@ -55,7 +55,7 @@ class Hold:
 class MeasuringItem:
     """Nothing is known before; what comes is kept in the run's directory."""
 
-    work: Measured
+    work: MeasuredPart
     how: Conditions
 
     @property
@@ -103,7 +103,7 @@ class MeasuringItem:
         return str(message["reason"])
 
 
-def compute_parts(parts: Sequence[Measured], how: Conditions) -> dict[str, str]:
+def compute_parts(parts: Sequence[MeasuredPart], how: Conditions) -> dict[str, str]:
     """Why parts failed, by the digest of the part; empty if none did.
 
     After Ctrl-C or a kill the same call continues with what is missing.
@@ -120,7 +120,7 @@ def measure_runs(
 ) -> dict[tuple[str, str], str]:
     """Why measurements could not be made, by the run's digest and the measurement's name; empty if all were."""
     errors: dict[tuple[str, str], str] = {}
-    parts: list[Measured] = []
+    parts: list[MeasuredPart] = []
     with ExitStack() as held:
         for place, measurement in enumerate(measurements):  # there may be two of a kind
             for spec in specs:
@@ -134,7 +134,7 @@ def measure_runs(
                     continue
                 hold = Hold(held, partial(own.owned, directory, missing))
                 parts += [
-                    Measured(
+                    MeasuredPart(
                         f"{directory.name}/{own.name}/{place}-{number}", directory, own, part, hold, spec
                     )
                     for number, part in enumerate(missing)
@@ -153,7 +153,7 @@ def survey(places: Sequence[LandscapeDirectory], how: Conditions) -> None:
         for place in places:
             run, hold = RunDirectory(place.path.parent.parent), Hold(held, place.owned)
             parts += [
-                Measured(f"{run.name}/{place.name}/{part['row']}", run, Landscape(), part, hold)
+                MeasuredPart(f"{run.name}/{place.name}/{part['row']}", run, Landscape(), part, hold)
                 for part in missing_parts(place)
             ]
         failed = compute_parts(parts, how)
@@ -161,7 +161,7 @@ def survey(places: Sequence[LandscapeDirectory], how: Conditions) -> None:
         raise ValueError(f"landscape {name.partition('/')[2]}: {reason}")
 
 
-def described_parts(parts: Sequence[Measured]) -> list[Described]:
+def described_parts(parts: Sequence[MeasuredPart]) -> list[Described]:
     """Parts of measurements, as they are shown."""
     tasks = {part.spec.task for part in parts if part.spec is not None}
     keys = varying_keys(part.spec.model_dump(mode="json") for part in parts if part.spec is not None)
@@ -181,7 +181,7 @@ def described_parts(parts: Sequence[Measured]) -> list[Described]:
     ]
 
 
-def _title(part: Measured, keys: Sequence[str], tasks: set[str]) -> str:
+def _title(part: MeasuredPart, keys: Sequence[str], tasks: set[str]) -> str:
     if part.spec is None:
         return f"run {part.directory.name[:8]}"
     return run_title(part.spec.model_dump(mode="json"), keys, tasks)

@@ -24,7 +24,3 @@ class Watcher:
 
     def run_ended(self, work: Any, result: Any) -> None:
         """Once for each, also for what had ended before; the result is the record."""
-
-
-#: the name of version 0.1
-StudyWatcher = Watcher

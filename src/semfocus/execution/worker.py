@@ -26,7 +26,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     jobs, answers = take_streams()
 
-    def tell(message: dict[str, Any]) -> None:
+    def notify(message: dict[str, Any]) -> None:
         try:
             answers.write(json.dumps(message) + "\n")
             answers.flush()
@@ -36,9 +36,9 @@ def main() -> None:
     with suppress(KeyboardInterrupt):
         from semfocus.execution.jobs import from_line  # torch: seconds
 
-        tell({"event": "ready"})
+        notify({"event": "ready"})
         for line in jobs:
-            from_line(line).perform(tell)
+            from_line(line).perform(notify)
 
 
 def end_with(driver: int) -> None:

@@ -124,7 +124,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-Kind = Literal["torch", "hugging_face"]
+Origin = Literal["torch", "hugging_face"]
 
 _INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 _FUNCTIONS = {
@@ -159,7 +159,7 @@ class Found:
 
     name: str
     module: nn.Module
-    kind: Kind
+    kind: Origin
     is_cross: bool
 
 
@@ -186,7 +186,7 @@ def find_attentions(model: nn.Module) -> list[Found]:
     return found
 
 
-def _kind_of(module: nn.Module) -> Kind | None:
+def _kind_of(module: nn.Module) -> Origin | None:
     if type(module) in (nn.MultiheadAttention, MultiheadAttention):
         return "torch"
     return "hugging_face" if _INTERFACE in (names_of_forward(module) or ()) else None
@@ -201,7 +201,7 @@ def _is_cross(name: str, module: nn.Module, parent: nn.Module | None) -> bool:
     return bool(getattr(module, "is_cross_attention", False)) or any(map(_CROSS.search, names))
 
 
-def _unready(module: nn.Module, kind: Kind) -> str | None:
+def _unready(module: nn.Module, kind: Origin) -> str | None:
     """What a module of a known kind lacks."""
     if kind == "hugging_face" and not hasattr(getattr(module, "config", None), "_attn_implementation"):
         return "keeps no config that says which attention it uses"

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from semfocus.measurements.measurement import Measurement, Tell
-from semfocus.measurements.measurement import Part as AnyPart
+from semfocus.measurements.measurement import Measurement, Notify, Part
 from semfocus.runs.arms import BASELINE, arm_of
 from semfocus.words import count_of
 
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
     from semfocus.runs import RunDirectory, RunSpec
     from semfocus.runs.record import Record
 
-Part = Literal["train", "held_out"]
-PARTS: tuple[Part, ...] = ("train", "held_out")
+DataPart = Literal["train", "held_out"]
+PARTS: tuple[DataPart, ...] = ("train", "held_out")
 Row = dict[str, Any]
 #: sequences of each part that are looked at by default
 SAMPLES = 256
@@ -48,7 +47,7 @@ class Inside(Measurement):
     problem: ClassVar[str] = "could not be measured inside"
 
     epochs: tuple[str, ...] = ("0", "last")
-    data: tuple[Part, ...] = ("held_out",)
+    data: tuple[DataPart, ...] = ("held_out",)
     samples: int = SAMPLES
     patterns: tuple[str, ...] = ()
     every: int | None = None
@@ -80,11 +79,11 @@ class Inside(Measurement):
         is_baseline = arm_of(spec.model_dump(mode="json")).label == BASELINE
         return self if is_baseline else replace(self, patterns=())
 
-    def missing(self, directory: "RunDirectory", device: str, threads: int) -> Sequence[AnyPart]:
+    def missing(self, directory: "RunDirectory", device: str, threads: int) -> Sequence[Part]:
         from semfocus.measurements.run_probe import is_known
         from semfocus.measurements.training_probe import along_is_known
 
-        found: list[AnyPart] = [
+        found: list[Part] = [
             {"epoch": epoch}
             for epoch in self._epochs_of(directory)
             if not is_known(
@@ -95,7 +94,7 @@ class Inside(Measurement):
         return [*found, {"every": self.every}] if along else found
 
     def compute(
-        self, directory: "RunDirectory", part: AnyPart, *, device: str, threads: int, tell: Tell
+        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, notify: Notify
     ) -> list[Row]:
         from semfocus.measurements.run_probe import missing_rows
         from semfocus.measurements.training_probe import rows_along
@@ -112,7 +111,7 @@ class Inside(Measurement):
             threads=threads,
         )
 
-    def keep(self, directory: "RunDirectory", part: AnyPart, found: list[Row]) -> None:
+    def keep(self, directory: "RunDirectory", part: Part, found: list[Row]) -> None:
         add_rows(directory, found)
 
     def _epochs_of(self, directory: "RunDirectory") -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from semfocus.measurements.measurement import Measurement, Part, Tell
+from semfocus.measurements.measurement import Measurement, Notify, Part
 from semfocus.runs.record import Record
 from semfocus.words import percent
 
@@ -53,7 +53,7 @@ class Lengths(Measurement):
         return all((length, self.num) in known for length in part)
 
     def compute(
-        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, tell: Tell
+        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, notify: Notify
     ) -> list[Row]:
         from semfocus.training.device import limited_threads, resolve_device
         from semfocus.training.trained_run import load_run

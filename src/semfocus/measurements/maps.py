@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from semfocus.measurements.interior import Part
+from semfocus.measurements.interior import DataPart
 from semfocus.measurements.run_probe import relevant_of
 from semfocus.mechanisms import AttentionTrace, capture
 from semfocus.model.evaluation import evaluation_mode
@@ -20,7 +20,7 @@ MOST_CELLS = 64
 MOST_MAPS = 24
 
 
-def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_out") -> dict[str, Any]:
+def attention_maps(trained: TrainedRun, sequence: int = 0, data: DataPart = "held_out") -> dict[str, Any]:
     """Where every query of one sequence of the run's data looked, layer by layer and head by head.
 
     `maps` has for each layer and head the weights (rows are queries) and the kept keys; `symbols` names the positions,
@@ -34,7 +34,7 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: Part = "held_ou
     one = Samples(part.tokens[rows], part.labels[rows], part.real[rows]).to(
         trained.model.readout.weight.device
     )
-    traces, predicted = _looked(trained, one)
+    traces, predicted = _observed(trained, one)
     length = traces[0].weights.shape[-1]
     relevant = relevant_of(trained.spec, one.tokens)
     return {
@@ -63,7 +63,7 @@ def maps_of(traces: Sequence[AttentionTrace]) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _looked(trained: TrainedRun, one: Samples) -> tuple[list[AttentionTrace], int]:
+def _observed(trained: TrainedRun, one: Samples) -> tuple[list[AttentionTrace], int]:
     model = trained.model
     generator = stream(trained.spec.seed, "attention map", trained.epoch)
     with evaluation_mode(model), capture(model) as traces:

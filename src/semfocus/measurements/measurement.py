@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: what a measurement lacks in one run: a plain value that travels as JSON to whoever computes it
 Part = Any
 #: hears that one more point of a long part is computed
-Tell = Callable[[dict[str, Any]], None]
+Notify = Callable[[dict[str, Any]], None]
 
 #: files of measurements of ours under other names
 RESERVED = {file for name, (file, _) in KEPT_FILES.items() if file != f"{name}.json"}
@@ -68,7 +68,9 @@ class Measurement(ABC):
         """What is not known of a run yet."""
 
     @abstractmethod
-    def compute(self, directory: "RunDirectory", part: Part, *, device: str, threads: int, tell: Tell) -> Any:
+    def compute(
+        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, notify: Notify
+    ) -> Any:
         """Find out one part; the answer is a plain value. On a cluster the directory is a copy."""
 
     @abstractmethod
@@ -94,7 +96,7 @@ class Measurement(ABC):
     def complete(self, directory: "RunDirectory", device: str = "auto", threads: int = 1) -> None:
         """Compute and keep, in this process, all that is missing."""
         for part in self.missing(directory, device, threads):
-            found = self.compute(directory, part, device=device, threads=threads, tell=lambda message: None)
+            found = self.compute(directory, part, device=device, threads=threads, notify=lambda message: None)
             self.keep(directory, part, found)
 
     def values(self) -> dict[str, Any]:

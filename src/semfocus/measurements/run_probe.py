@@ -11,7 +11,7 @@ import torch
 from semfocus.measurements.interior import (
     PARTS,
     SAMPLES,
-    Part,
+    DataPart,
     Row,
     add_rows,
     find_rows,
@@ -38,7 +38,7 @@ def measure(
     model: Classifier,
     spec: RunSpec,
     data: Dataset,
-    part: Part,
+    part: DataPart,
     *,
     samples: int,
     quantities: Sequence[str] | None = None,
@@ -62,7 +62,7 @@ def measure(
     return [finite({**row, "data": part, "samples": len(chosen)}) for row in rows]
 
 
-def first_of(data: Dataset, part: Part, num: int) -> Samples:
+def first_of(data: Dataset, part: DataPart, num: int) -> Samples:
     """The first samples of a part."""
     if part not in PARTS:
         raise ValueError(f"data must be one of {', '.join(PARTS)}, got {part!r}")
@@ -97,7 +97,7 @@ def probe_run(
     store: Store | None = None,
     *,
     epoch: int | str = "last",
-    data: Part | Sequence[Part] = PARTS,
+    data: DataPart | Sequence[DataPart] = PARTS,
     samples: int = SAMPLES,
     patterns: Sequence[Pattern | str] = (),
     device: str | None = None,
@@ -126,7 +126,7 @@ def missing_rows(
     directory: RunDirectory,
     *,
     epoch: int | str,
-    data: Sequence[Part],
+    data: Sequence[DataPart],
     samples: int,
     patterns: Sequence[str],
     device: str,
@@ -141,7 +141,7 @@ def missing_rows(
 def _new_rows(
     directory: RunDirectory,
     want: "_Wanted",
-    missing: Mapping[Part, Sequence[Pattern]],
+    missing: Mapping[DataPart, Sequence[Pattern]],
     samples: int,
     device: str | None,
     threads: int,
@@ -160,7 +160,7 @@ def is_known(
     directory: RunDirectory,
     *,
     epoch: int | str,
-    data: Part | Sequence[Part],
+    data: DataPart | Sequence[DataPart],
     samples: int,
     patterns: Sequence[Pattern | str] = (),
 ) -> bool:
@@ -177,20 +177,20 @@ class _Wanted:
     label: str
     others: list[Pattern]
     #: how many sequences of each part there are to look at
-    sizes: dict[Part, int]
+    sizes: dict[DataPart, int]
 
     @classmethod
     def of(
         cls,
         directory: RunDirectory,
         epoch: int | str,
-        data: Part | Sequence[Part],
+        data: DataPart | Sequence[DataPart],
         samples: int,
         patterns: Sequence[Pattern | str],
     ) -> "_Wanted":
         record = readable_record(directory)
         wanted = chosen_epoch(record, epoch)
-        parts: tuple[Part, ...] = (data,) if isinstance(data, str) else tuple(data)
+        parts: tuple[DataPart, ...] = (data,) if isinstance(data, str) else tuple(data)
         spec = RunSpec(**directory.spec())
         read = [parse_pattern(each) if isinstance(each, str) else each for each in patterns]
         others = list(
@@ -199,10 +199,10 @@ class _Wanted:
         sizes = {part: min(samples, _size(spec, record, part)) for part in parts}
         return cls(spec, wanted, label_of("all", list(QUANTITIES)), others, sizes)
 
-    def find(self, rows: Sequence[Row], part: Part, pattern: str | None) -> list[Row]:
+    def find(self, rows: Sequence[Row], part: DataPart, pattern: str | None) -> list[Row]:
         return find_rows(rows, self.label, self.epoch, part, self.sizes[part], pattern)
 
-    def missing(self, rows: Sequence[Row]) -> dict[Part, list[Pattern]]:
+    def missing(self, rows: Sequence[Row]) -> dict[DataPart, list[Pattern]]:
         """The parts of the data that lack something, with the other patterns that they lack."""
         found = {
             part: [each for each in self.others if not self.find(rows, part, str(each))]
@@ -219,7 +219,7 @@ def _directory(run: RunSpec | RunDirectory, store: Store | None) -> RunDirectory
     return store.directory(run)
 
 
-def _size(spec: RunSpec, record: Record, part: Part) -> int:
+def _size(spec: RunSpec, record: Record, part: DataPart) -> int:
     """How many sequences there are; a data file may have fewer than were asked for."""
     if part not in PARTS:
         raise ValueError(f"data must be one of {', '.join(PARTS)}, got {part!r}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from semfocus.measurements.measurement import Measurement, Part, Tell
+from semfocus.measurements.measurement import Measurement, Notify, Part
 from semfocus.runs.arms import BASELINE
 from semfocus.runs.record import Record
 from semfocus.words import count_of, number, with_span
@@ -46,7 +46,7 @@ class Twins(Measurement):
         return self.replaced in _known(directory)
 
     def compute(
-        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, tell: Tell
+        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, notify: Notify
     ) -> Distances:
         from semfocus.runs import RunSpec
         from semfocus.training.device import limited_threads, resolve_device

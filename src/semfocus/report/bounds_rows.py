@@ -7,7 +7,7 @@ from typing import Any
 from semfocus.theory import compare
 
 Row = Mapping[str, Any]
-Place = tuple[int | None, int | None]
+Slot = tuple[int | None, int | None]
 #: for the names of arguments in messages
 _WORDS = {
     "ds": "the dispersion of full attention",
@@ -45,9 +45,9 @@ def comparison_of_rows(
 Stats = dict[str, dict[int, float]]
 
 
-def _by_place(rows: Sequence[Row], side: str) -> dict[Place, Stats]:
+def _by_place(rows: Sequence[Row], side: str) -> dict[Slot, Stats]:
     """{(layer, head): {quantity: {quantile: value}}}, where every needed quantity is there."""
-    found: dict[Place, Stats] = {}
+    found: dict[Slot, Stats] = {}
     for row in rows:
         if row["quantity"] in (*NEEDED[side], "lambda_w_local"):
             stats = found.setdefault((row["layer"], row["head"]), {})
@@ -78,7 +78,7 @@ def _worst(places: Sequence[Stats]) -> Stats:
     }
 
 
-def _compared(place: Place, full: Stats, topk: Stats, k: int, length: int) -> dict[str, Any]:
+def _compared(place: Slot, full: Stats, topk: Stats, k: int, length: int) -> dict[str, Any]:
     shared = set(full["dispersion"]) & set(topk["dispersion"]) & {100 - each for each in topk["separation"]}
     quantiles = sorted(each for each in shared if each >= 50)
     where = {"layer": place[0], "head": place[1]}

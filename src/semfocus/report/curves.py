@@ -10,7 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Record = Mapping[str, Any]
 Values = list[float | None]
 
 #: more points than this on a curve are not seen, and would make the page heavy
@@ -27,7 +26,7 @@ class Sampled:
     upper: Values
 
 
-def epoch_grid(records: Sequence[Record], most: int = MOST_POINTS) -> list[int]:
+def epoch_grid(records: Sequence[Mapping[str, Any]], most: int = MOST_POINTS) -> list[int]:
     """Epochs from 0 to the last one that any run reached, evenly thinned; the last one stays."""
     last = max((max(_epochs(record), default=0) for record in records), default=0)
     step = max(1, math.ceil((last + 1) / (most - 1)))
@@ -35,7 +34,7 @@ def epoch_grid(records: Sequence[Record], most: int = MOST_POINTS) -> list[int]:
     return grid if grid[-1] == last else [*grid, last]
 
 
-def sample(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampled:
+def sample(records: Sequence[Mapping[str, Any]], column: str, grid: Sequence[int]) -> Sampled:
     """The quantity of every run on the grid, with the quartiles over runs.
 
     A run that was stopped at its target keeps its last value, or the median would be that of the slow seeds only.
@@ -58,7 +57,7 @@ def with_quartiles(rows: list[tuple[object, Values]]) -> Sampled:
     return Sampled(rows, _quantile(ordered, 0.5), _quantile(ordered, 0.25), _quantile(ordered, 0.75))
 
 
-def stopped_at_target(record: Record) -> bool:
+def stopped_at_target(record: Mapping[str, Any]) -> bool:
     """Whether the run ended early on purpose."""
     training = record.get("spec", {}).get("training", {})
     return (
@@ -68,11 +67,11 @@ def stopped_at_target(record: Record) -> bool:
     )
 
 
-def _epochs(record: Record) -> list[int]:
+def _epochs(record: Mapping[str, Any]) -> list[int]:
     return record.get("curve", {}).get("epoch", [])
 
 
-def _on_grid(record: Record, column: str, grid: Sequence[int]) -> Values:
+def _on_grid(record: Mapping[str, Any], column: str, grid: Sequence[int]) -> Values:
     known = dict(zip(_epochs(record), record.get("curve", {}).get(column, []), strict=False))
     row: Values = [_finite(known.get(epoch)) for epoch in grid]
     if known and stopped_at_target(record):

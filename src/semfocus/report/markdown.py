@@ -160,11 +160,11 @@ def _why(why: Why) -> list[str]:
 
 def _claims(summaries: Sequence["TaskSummary"]) -> str:
     judged = judge_all(summaries)
-    told = [claim for claim in judged if claim.numbers]
-    settings = list(dict.fromkeys(setting for claim in told for setting in claim.settings))
+    with_numbers = [claim for claim in judged if claim.numbers]
+    settings = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     parts = [plain(counted(judged))]
     parts += [f"All runs: {plain(settings[0])}."] if len(settings) == 1 else []
-    if told:
+    if with_numbers:
         rows = [
             [
                 claim.text,
@@ -172,7 +172,7 @@ def _claims(summaries: Sequence["TaskSummary"]) -> str:
                 "; ".join([*claim.numbers, *_settings(claim.settings, len(settings) > 1)]),
                 claim.recipe,
             ]
-            for claim in told
+            for claim in with_numbers
         ]
         parts.append(rows_as_markdown(["claim", "verdict", "numbers", "recipe"], rows))
     recipes = sorted({claim.recipe for claim in judged if not claim.numbers})
@@ -181,9 +181,13 @@ def _claims(summaries: Sequence["TaskSummary"]) -> str:
     return "\n\n".join(parts)
 
 
-def _settings(settings: Sequence[str], told: bool) -> list[str]:
+def _settings(settings: Sequence[str], with_numbers: bool) -> list[str]:
     """The settings behind a claim's numbers, unless all claims share one."""
-    return [f"setting {place}: {setting}" for place, setting in enumerate(settings, start=1)] if told else []
+    return (
+        [f"setting {place}: {setting}" for place, setting in enumerate(settings, start=1)]
+        if with_numbers
+        else []
+    )
 
 
 def _troubled(records: Sequence[Mapping[str, Any]]) -> str:

@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from semfocus.probes.names import Quantity
-from semfocus.report.curves import Record
 from semfocus.runs.arms import arm_of, task_title, tasks_of
-
-if TYPE_CHECKING:
-    pass
 
 Row = Mapping[str, Any]
 #: layer and head; None where a quantity has no such thing
@@ -23,7 +19,7 @@ class ProbedRun:
     A model that somebody else trained has a record with little in it, and no epoch.
     """
 
-    record: Record
+    record: Mapping[str, Any]
     epoch: int | None
     rows: Sequence[Row]
     along: Sequence[Row] = ()

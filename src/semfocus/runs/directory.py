@@ -14,7 +14,6 @@ from semfocus.runs.journal import Event, append, read_journal
 from semfocus.runs.shape import KEPT_FILES, are_rows, kept_file, problem_of_record
 
 _OTHER_FILES = {"spec.json", "env.json", "record.json"}
-FINAL_STATES = ("done", "diverged")
 #: the traceback of the last attempt, if it failed
 FAILURE = "failure.txt"
 

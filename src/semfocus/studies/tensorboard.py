@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from semfocus.execution.progress import StudyWatcher
+from semfocus.execution.progress import Watcher
 from semfocus.runs import RunSpec
 from semfocus.runs.record import Record
 
@@ -17,7 +17,7 @@ _CURVES = {
 }
 
 
-class TensorBoardLog(StudyWatcher):
+class TensorBoardLog(Watcher):
     """One folder of scalars a run; runs that had ended before get theirs from the record."""
 
     def __init__(self, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Kind = Literal["text", "classification"]
+DataKind = Literal["text", "classification"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Batch:
 class TrialData:
     """Training and held-out sequences, the same for every arm and seed."""
 
-    kind: Kind
+    kind: DataKind
     train: Batch
     held_out: Batch
     classes: tuple[str, ...]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from semfocus.subjects.batch import Batch, Kind, TrialData
+from semfocus.subjects.batch import Batch, DataKind, TrialData
 from semfocus.subjects.table import read_table
 from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks.data.text import HELD_OUT_SHARE, read_text
@@ -16,7 +16,7 @@ DEFAULT_CONTEXT = 128
 _TABLES = (".csv", ".tsv", ".jsonl")
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of(path: Path) -> DataKind:
     """A table is classification, anything else text, also that of all files in a folder."""
     if not path.exists():
         raise ValueError(f"{path}: no such data file")

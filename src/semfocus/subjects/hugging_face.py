@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from semfocus.reminder import forget
-from semfocus.subjects.batch import Batch, Kind
+from semfocus.subjects.batch import Batch, DataKind
 from semfocus.subjects.subject import Subject, logits_of, loss_of
 from semfocus.subjects.vocabulary import Vocabulary
 
@@ -32,7 +32,7 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "spi
 class HuggingFaceSubject(Subject):
     """Built from files alone: nothing is downloaded, and no code beside transformers' own is run."""
 
-    def __init__(self, path: Path, kind: Kind, classes: int, *, continued: bool) -> None:
+    def __init__(self, path: Path, kind: DataKind, classes: int, *, continued: bool) -> None:
         file = _config_file(path)
         transformers = _transformers()
         folder = path.is_dir() or path.name == "config.json"

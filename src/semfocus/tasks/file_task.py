@@ -9,11 +9,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from semfocus.tasks.data.files import Row, read_rows, split_indices
+from semfocus.tasks.data.files import DataRow, read_rows, split_indices
 from semfocus.tasks.listops import ListOps
 from semfocus.tasks.task import Length, Task
 
-Part = tuple[Tensor, Tensor]
+TokensAndLabels = tuple[Tensor, Tensor]
 
 _BENCHMARK_BRACKETS = ("(", ")")
 
@@ -59,7 +59,7 @@ class FileTask(Task):
     def allows_length(self, length: int) -> str | None:
         return None if (self.real(self.tokens).sum(1) == length).any() else "a length that occurs in the file"
 
-    def draw(self, num: int, length: int, generator: torch.Generator) -> Part:
+    def draw(self, num: int, length: int, generator: torch.Generator) -> TokensAndLabels:
         """Rows of this length, drawn with replacement."""
         rows = (self.real(self.tokens).sum(1) == length).nonzero().squeeze(1)
         chosen = rows[torch.randint(len(rows), (num,), generator=generator)]
@@ -71,7 +71,9 @@ class FileTask(Task):
             raise ValueError(f"{self}: no label is known for a sequence that is not in the file")
         return self._label_of[padded]
 
-    def split(self, num_train: int, num_held_out: int, generator: torch.Generator) -> tuple[Part, Part]:
+    def split(
+        self, num_train: int, num_held_out: int, generator: torch.Generator
+    ) -> tuple[TokensAndLabels, TokensAndLabels]:
         """By the file's `split` column if it has one, all rows of it; else at random.
 
         A random split has the numbers asked for; of a file with fewer rows, at most two in seven are
@@ -94,7 +96,7 @@ class FileTask(Task):
         )
 
 
-def encode(task: Task, classes: Iterable[str], rows: list[Row], path: Path) -> Part:
+def encode(task: Task, classes: Iterable[str], rows: list[DataRow], path: Path) -> TokensAndLabels:
     """Token ids (num, longest), padded, and class indices (num,), in a task's own numbering."""
     ids = {symbol: index for index, symbol in enumerate(task.symbols)}
     class_ids = {label: index for index, label in enumerate(classes)}
@@ -110,7 +112,7 @@ def encode(task: Task, classes: Iterable[str], rows: list[Row], path: Path) -> P
     return tokens, torch.tensor([class_ids[row.label] for row in rows])
 
 
-def read_samples(task: Task, classes: Iterable[str], path: Path) -> Part:
+def read_samples(task: Task, classes: Iterable[str], path: Path) -> TokensAndLabels:
     """The sequences and labels of a file in a known task's numbering, e.g. ListOps benchmark files."""
     rows = list(read_rows(path))
     dropped = [symbol for symbol in _BENCHMARK_BRACKETS if symbol not in task.symbols]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from semfocus.tasks.data.text import STDLIB, Text, read_text
 from semfocus.tasks.data.tokenizers import BYTES, encoded_parts, tokenizer_of
-from semfocus.tasks.file_task import Part
+from semfocus.tasks.file_task import TokensAndLabels
 from semfocus.tasks.task import Length, Task
 
 
@@ -91,7 +91,7 @@ class TextTask(Task):
             )
         return None if 1 <= length <= longest else f"a length from 1 to {longest}, or a longer text"
 
-    def draw(self, num: int, length: int, generator: torch.Generator) -> Part:
+    def draw(self, num: int, length: int, generator: torch.Generator) -> TokensAndLabels:
         """Windows of the held-out part, anywhere in it."""
         return self._random_windows(self._checked(1, length), num, length, generator)
 
@@ -100,12 +100,12 @@ class TextTask(Task):
 
     def windows(
         self, num_train: int, num_held_out: int, length: int, generator: torch.Generator
-    ) -> tuple[Part, Part]:
+    ) -> tuple[TokensAndLabels, TokensAndLabels]:
         """The samples of a run: as many held-out windows as there are side by side, at most `num_held_out`."""
         train = self._random_windows(self._checked(0, length), num_train, length, generator)
         return train, even_windows(self._checked(1, length), num_held_out, length)
 
-    def windows_of(self, other: Path, length: int) -> Part:
+    def windows_of(self, other: Path, length: int) -> TokensAndLabels:
         """All of another text, window by window, in the tokens of this one."""
         ids = _long_enough(self.tokenizer.encode(read_text(other).content), length, str(other))
         return even_windows(ids, len(ids), length)
@@ -113,7 +113,9 @@ class TextTask(Task):
     def _checked(self, part: int, length: int) -> Tensor:
         return _long_enough(self._parts[part], length, f"{self}, {('training', 'held-out')[part]} part")
 
-    def _random_windows(self, ids: Tensor, num: int, length: int, generator: torch.Generator) -> Part:
+    def _random_windows(
+        self, ids: Tensor, num: int, length: int, generator: torch.Generator
+    ) -> TokensAndLabels:
         return windows_at(ids, torch.randint(len(ids) - length, (num,), generator=generator), length)
 
     def tokens_of(self, text: str) -> Tensor:
@@ -124,14 +126,14 @@ class TextTask(Task):
         return self.tokenizer.decode([index for index in ids.tolist() if index != self.pad_id])
 
 
-def even_windows(ids: Tensor, num: int, length: int) -> Part:
+def even_windows(ids: Tensor, num: int, length: int) -> TokensAndLabels:
     """At most `num` windows that share no token but the last label with the next, evenly spread."""
     available = (len(ids) - 1) // length
     num = min(num, available)
     return windows_at(ids, torch.arange(num) * available // num * length, length)
 
 
-def windows_at(ids: Tensor, starts: Tensor, length: int) -> Part:
+def windows_at(ids: Tensor, starts: Tensor, length: int) -> TokensAndLabels:
     """Tokens and next tokens (num, length) from these places on."""
     rows = ids[starts.unsqueeze(1) + torch.arange(length + 1)].long()
     return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()

@@ -12,13 +12,13 @@ from semfocus.theory.comparison import lhs_w, lhs_x, maxform_margin, route_a, ro
 from semfocus.theory.gaps import gaussian_null, gaussian_null_at
 
 #: measured values of one quantity: many, or {quantile in percent: value}
-Measured = ArrayLike | Mapping[int, float]
+Quantiles = ArrayLike | Mapping[int, float]
 Column = dict[str, Any]
 
 
 def compare(
-    full_stats: Mapping[str, Measured],
-    topk_stats: Mapping[str, Measured],
+    full_stats: Mapping[str, Quantiles],
+    topk_stats: Mapping[str, Quantiles],
     k: int,
     L: int,
     quantiles: Sequence[int] = (75, 90, 95, 100),
@@ -79,7 +79,7 @@ def _is_smaller(topk: float, full: float) -> bool:
     return topk < full and not math.isclose(topk, full, rel_tol=1e-12)
 
 
-def at_quantile(stats: Mapping[str, Measured], quantity: str, quantile: int) -> float:
+def at_quantile(stats: Mapping[str, Quantiles], quantity: str, quantile: int) -> float:
     """The value of a quantity at a quantile in percent."""
     if quantity not in stats:
         raise ValueError(f"the statistics need {quantity!r}, got {', '.join(stats) or 'nothing'}")
@@ -99,7 +99,7 @@ def at_quantile(stats: Mapping[str, Measured], quantity: str, quantile: int) -> 
     return float(np.quantile(values, quantile / 100, method=method))
 
 
-def _local(full: Mapping[str, Measured], topk: Mapping[str, Measured], quantile: int) -> dict[str, Any]:
+def _local(full: Mapping[str, Quantiles], topk: Mapping[str, Quantiles], quantile: int) -> dict[str, Any]:
     if "lambda_w_local" not in full or "lambda_w_local" not in topk:
         return {"local": None}
     both = [at_quantile(each, "lambda_w_local", quantile) for each in (topk, full)]

@@ -16,14 +16,14 @@ _MOST_SEEDS = 20
 #: how often a factor must be seen for a number of seeds to be called enough, and too few to go on
 _ENOUGH, _FUTILE = 0.8, 0.2
 
-Kind = Literal["switch", "keep", "undecided"]
+DecisionKind = Literal["switch", "keep", "undecided"]
 
 
 @dataclass(frozen=True)
 class Decision:
     """`switch` to `arm`, `keep` full attention, or `undecided`; `text` is the line."""
 
-    kind: Kind
+    kind: DecisionKind
     text: str
     arm: str | None = None
 

@@ -24,7 +24,7 @@ QUANTITIES = {
 }
 
 
-def look_inside(subject: Subject, model: nn.Module, batch: Batch) -> dict[str, dict[str, Any]]:
+def measure_inside(subject: Subject, model: nn.Module, batch: Batch) -> dict[str, dict[str, Any]]:
     """For each quantity the median over all queries, and over those of each layer; padding is left out."""
     few = batch.rows(slice(0, SEQUENCES))
     with evaluation_mode(model), _ours(model), torch.no_grad(), capture(model) as traces:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from semfocus.execution.display import Described
-from semfocus.execution.jobs import Message, Tell, failure
+from semfocus.execution.jobs import Message, failure
+from semfocus.measurements.measurement import Notify
 from semfocus.runs import RunBusy
 from semfocus.runs.directory import FAILURE, DamagedRun
 from semfocus.runs.trial_directory import TrialRunDirectory, specs_in
@@ -46,8 +47,8 @@ class TrialJob:
     spec: dict[str, Any]
     options: dict[str, Any]
 
-    def perform(self, tell: Tell) -> None:
-        perform_trial(self, tell)
+    def perform(self, notify: Notify) -> None:
+        perform_trial(self, notify)
 
 
 class TrialItem:
@@ -104,7 +105,7 @@ def subject_of(model: Path, data: Path, continued: bool) -> Subject:
     return HuggingFaceSubject(model, kind, num_classes, continued=continued)
 
 
-def perform_trial(job: TrialJob, tell: Tell) -> None:
+def perform_trial(job: TrialJob, notify: Notify) -> None:
     """Train one run; whatever goes wrong becomes a message, apart from Ctrl-C."""
     options = TrialOptions(**job.options)
     try:
@@ -121,17 +122,17 @@ def perform_trial(job: TrialJob, tell: Tell) -> None:
             resolve_device(options.device),
             options.threads,
             options.checkpoint_seconds,
-            tell,
+            notify,
         )
         runner.record(spec)
     except RunBusy:
-        tell({"event": "busy"})
+        notify({"event": "busy"})
     except DamagedRun as error:
-        tell(failure(error, again=False))
+        notify(failure(error, again=False))
     except Exception as error:
-        tell(failure(error, again=False))
+        notify(failure(error, again=False))
     else:
-        tell({"event": "ended"})
+        notify({"event": "ended"})
 
 
 def described_trial(specs: "list[TrialRunSpec]") -> list[Described]:

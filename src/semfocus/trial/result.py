@@ -14,12 +14,12 @@ from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
 from semfocus.trial.verdict import Looks, Verdict, can_show, judge
 from semfocus.trial.wording import learned_sentence, sentence, time_sentence, too_few
 
-Record = dict[str, Any]
+TrialRecord = dict[str, Any]
 #: of the loss of a guess: a run that got below this has learned something
 _WELL_BELOW = 0.95
 
 
-def curve_of(record: Record) -> Curve:
+def curve_of(record: TrialRecord) -> Curve:
     """The held-out losses of a run; one that diverged before its second look still counts, as one that lost."""
     steps, losses = record["curve"]["step"], record["curve"]["held_out_loss"]
     diverged, pace = record["state"] == "diverged", record.get("seconds_per_step")
@@ -40,7 +40,7 @@ class TrialResult:
     num_patterns: int
     settings: TrialSettings
     rates: Mapping[Arm, float]
-    records: Mapping[Arm, Mapping[int, Record]]
+    records: Mapping[Arm, Mapping[int, TrialRecord]]
     #: the loss of a model that knows frequencies alone; None if the loss is of another kind
     guess_loss: float | None = None
     #: the accuracy of always answering the most frequent label; None without labels
@@ -168,7 +168,7 @@ class TrialResult:
                 found.append(f"Against sharper full attention: {sentence(verdict)}")
             elif self.verdicts[arm].finding == "faster" and self.verdicts[SHARPER_FULL].finding == "faster":
                 found.append(
-                    f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can tell: try that first."
+                    f"Sharper full attention does as well as {name_of(arm)} as far as these seeds can notify: try that first."
                 )
         found += self._learned()
         full = [curve for curve in self.curves[FULL].values() if not curve.diverged]

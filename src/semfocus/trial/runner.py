@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from semfocus.execution.jobs import Tell
+from semfocus.measurements.measurement import Notify
 from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, save_checkpoint
 from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
 from semfocus.subjects.batch import TrialData
@@ -18,7 +18,7 @@ from semfocus.subjects.subject import Subject
 from semfocus.training.device import describe_environment, limited_threads
 from semfocus.training.loop import Diverged
 from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
-from semfocus.trial.interior import look_inside
+from semfocus.trial.interior import measure_inside
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.training import Training
 
@@ -34,7 +34,7 @@ class Runner:
     threads: int = 1
     checkpoint_seconds: float = 20.0
     #: hears that the run begins, and every look
-    tell: Tell = lambda message: None
+    notify: Notify = lambda message: None
 
     def place(self, spec: TrialRunSpec) -> TrialRunDirectory:
         return TrialRunDirectory(self.directory / spec.digest)
@@ -65,12 +65,12 @@ class Runner:
         place.write_environment(environment)
         training = Training.begin(spec, self.subject, self.data, self.device)
         after = self._resume(training, place)
-        self.tell({"event": "started"})
+        self.notify({"event": "started"})
         saved_at = monotonic()
         state, reason = "done", None
         inside_at = _inside_at(spec)
 
-        def looked(step: int, held_out_loss: float, train_loss: float) -> None:
+        def on_look(step: int, held_out_loss: float, train_loss: float) -> None:
             nonlocal saved_at
             look = {
                 "step": step,
@@ -80,16 +80,16 @@ class Runner:
             }
             place.note("look", **look)
             if step in inside_at:
-                found = look_inside(self.subject, training.model, self.data.held_out.to(self.device))
+                found = measure_inside(self.subject, training.model, self.data.held_out.to(self.device))
                 place.note("inside", step=step, quantities=found)
             if step < spec.settings.steps and monotonic() - saved_at >= self.checkpoint_seconds:
                 save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=2)
                 saved_at = monotonic()
-            self.tell({"event": "epoch", "row": look})
+            self.notify({"event": "epoch", "row": look})
 
         accuracy = None
         try:
-            training.run(after, looked)
+            training.run(after, on_look)
             accuracy = training.held_out_accuracy()
         except Diverged as error:
             state, reason = "diverged", str(error)
@@ -124,7 +124,7 @@ def _checkpoint(training: Training, step: int) -> Checkpoint:
 
 def _inside_at(spec: TrialRunSpec) -> set[int]:
     """The untrained model, after a quarter of the looks, and the last."""
-    places = spec.settings.looked_at()
+    places = spec.settings.look_steps()
     return {places[0], places[len(places) // 4], places[-1]}
 
 

@@ -35,7 +35,7 @@ class TrialSettings(Settings):
             raise ValueError(f"looks must be at most steps, got {self.looks} looks at {self.steps} steps")
         return self
 
-    def looked_at(self) -> list[int]:
+    def look_steps(self) -> list[int]:
         """The steps after which the held-out loss is looked at; the first is the untrained model."""
         return [round(place * self.steps / self.looks) for place in range(self.looks + 1)]
 

@@ -42,17 +42,17 @@ class Training:
     def seed(self) -> int:
         return self.spec.seed + self.spec.arm.seed_shift
 
-    def run(self, after: int, looked: Callable[[int, float, float], None]) -> None:
-        """Train from the state after a step to the end; `looked` hears step, held-out loss and mean training loss."""
-        places = self.spec.settings.looked_at()
+    def run(self, after: int, on_look: Callable[[int, float, float], None]) -> None:
+        """Train from the state after a step to the end; `on_look` hears step, held-out loss and mean training loss."""
+        places = self.spec.settings.look_steps()
         if after < 0:
-            looked(0, self.held_out_loss(), math.nan)
+            on_look(0, self.held_out_loss(), math.nan)
             after = 0
         since: list[float] = []
         for step in range(after + 1, self.spec.settings.steps + 1):
             since.append(self.step(step))
             if step in places:
-                looked(step, self.held_out_loss(), math.fsum(since) / len(since))
+                on_look(step, self.held_out_loss(), math.fsum(since) / len(since))
                 since = []
 
     def step(self, step: int) -> float:

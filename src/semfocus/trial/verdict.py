@@ -48,7 +48,7 @@ def steps_alpha(num: int, num_arms: int = 1, looks: Looks = 1) -> float:
 #: faster: fewer steps to the same loss, and it did not end higher; slower: the other way round. better, worse: no clear
 #: difference in steps, but it ended lower (higher) with every seed. mixed: fewer steps, but it ended higher, or the other way
 #: round. diverged: a run did, so that steps are not compared
-Finding = Literal["faster", "slower", "better", "worse", "mixed", "no evidence", "diverged", "too few seeds"]
+Outcome = Literal["faster", "slower", "better", "worse", "mixed", "no evidence", "diverged", "too few seeds"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Verdict:
     """An arm against full attention (or another `reference`), over the seeds that both have."""
 
     arm: str
-    finding: Finding
+    finding: Outcome
     #: to the lowest loss that both reached, over seeds in which neither diverged
     steps: Ratio
     seconds: Ratio
@@ -184,7 +184,7 @@ def _ended(pairs: Sequence[PairedRatio]) -> Literal["higher", "lower"] | None:
 
 def _finding(
     pairs: Sequence[PairedRatio], steps: Ratio, ended: Literal["higher", "lower"] | None, enough: bool
-) -> Finding:
+) -> Outcome:
     if any(pair.diverged for pair in pairs):
         return "diverged"
     if not enough:

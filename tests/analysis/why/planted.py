@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from semfocus.analysis.summaries import TaskSummary, analyse
-from semfocus.analysis.why.measured_runs import LookedTask, looked
+from semfocus.analysis.why.measured_runs import MeasuredTask, measured_tasks
 from semfocus.runs.record import Record
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -83,8 +83,8 @@ def summaries(records: list[Record]) -> list[TaskSummary]:
     return analyse(records)
 
 
-def tasks_of(records: list[Record]) -> list[LookedTask]:
-    return looked(summaries(records))
+def tasks_of(records: list[Record]) -> list[MeasuredTask]:
+    return measured_tasks(summaries(records))
 
 
 NEVER = math.inf

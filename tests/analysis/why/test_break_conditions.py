@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from semfocus.analysis.claims.evidence import FEWEST_LOOKED
+from semfocus.analysis.claims.evidence import FEWEST_MEASURED
 from semfocus.analysis.why.break_conditions import FEWEST_SEEDS, break_conditions
 from semfocus.analysis.why.worst_case import worst_cases
 from tests.analysis.why.planted import EPOCHS, record, row, tasks_of
@@ -63,7 +63,7 @@ def test_the_ratio_of_noise_stands_beside_that_of_the_models() -> None:
 
 def test_two_seeds_decide_nothing_here_nor_in_claims() -> None:
     assert verdicts(planted([0.4] * 2, [1.0] * 2, [1.0] * 2, [1.0] * 2)) == ["undecided"] * 3
-    assert FEWEST_SEEDS == FEWEST_LOOKED == 3
+    assert FEWEST_SEEDS == FEWEST_MEASURED == 3
 
 
 def test_the_numbers_tell_how_many_tokens_decide_and_nothing_is_said_without_them() -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measurement_parts import Measured, survey
+from semfocus.execution.measurement_parts import MeasuredPart, survey
 from semfocus.execution.progress import Watcher
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.grids import missing_parts
@@ -101,7 +101,7 @@ from semfocus.measurements.landscape.place import LandscapeDirectory
 from semfocus.measurements import Landscape
 from semfocus.measurements.landscape.plan import plan_landscape
 from semfocus.execution.executor import Conditions
-from semfocus.execution.measurement_parts import Measured, survey
+from semfocus.execution.measurement_parts import MeasuredPart, survey
 from semfocus.execution.progress import Watcher
 
 add_row, added = LandscapeDirectory.add_row, []
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_the_rows_that_are_done(trained: RunDirectory) -> None:
     class Interrupt(Watcher):
         points = 0
 
-        def epoch_ended(self, work: Measured, row: dict[str, float]) -> None:
+        def epoch_ended(self, work: MeasuredPart, row: dict[str, float]) -> None:
             self.points += 1
             if self.points == 12:
                 raise KeyboardInterrupt
@@ -179,7 +179,9 @@ def test_a_landscape_in_use_is_waited_for_and_not_touched(trained: RunDirectory)
                 time.sleep(0.01)
             assert place.rows() == {}
             for part in missing_parts(place):
-                found = Landscape().compute(trained, part, device="cpu", threads=1, tell=lambda message: None)
+                found = Landscape().compute(
+                    trained, part, device="cpu", threads=1, notify=lambda message: None
+                )
                 Landscape().keep(trained, part, found)
         waiting.result(60)
     assert place.name not in {name.split("/")[1] for name in seen.started}, (
@@ -205,7 +207,7 @@ class Seen(Watcher):
         self.started: list[str] = []
         self.computed = Event()
 
-    def epoch_ended(self, work: Measured, row: dict) -> None:
+    def epoch_ended(self, work: MeasuredPart, row: dict) -> None:
         self.started.append(work.digest)
         self.computed.set()
 

@@ -43,10 +43,10 @@ def judge_all(summaries: Sequence["TaskSummary"]) -> list[Judged]:
 
 def counted(judged: Sequence[Judged]) -> str:
     """`24 claims: 2 supported, 1 contradicted, 3 undecided, 18 without any runs.`"""
-    told = [claim for claim in judged if claim.numbers]
-    counts = {verdict: sum(claim.verdict == verdict for claim in told) for verdict in _VERDICTS}
+    with_numbers = [claim for claim in judged if claim.numbers]
+    counts = {verdict: sum(claim.verdict == verdict for claim in with_numbers) for verdict in _VERDICTS}
     parts = [f"{number} {verdict}" for verdict, number in counts.items()]
-    return f"{len(judged)} claims: {', '.join(parts)}, {len(judged) - len(told)} without any runs."
+    return f"{len(judged)} claims: {', '.join(parts)}, {len(judged) - len(with_numbers)} without any runs."
 
 
 _VERDICTS = ("supported", "contradicted", "undecided")

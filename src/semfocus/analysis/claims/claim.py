@@ -56,7 +56,7 @@ def small_study(patterns: str, tasks: str = FIVE_TASKS, *settings: str) -> str:
     return f'small --tasks "{tasks}" --patterns "{patterns}" --seeds 8{options}'
 
 
-Verdict = Literal["supported", "contradicted", "undecided"]
+ClaimVerdict = Literal["supported", "contradicted", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class NumberLine:
 class Ruling:
     """What a rule says about the runs, and the numbers it looked at."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     numbers: list[NumberLine] = field(default_factory=list)
 
 
@@ -85,7 +85,7 @@ class Judged:
     recipe: str
     supported_if: str
     contradicted_if: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     numbers: list[str]
     #: which runs gave the verdict, and what those of the other size say
     size: str = ""
@@ -113,9 +113,11 @@ class Claim:
 
     def judge(self, summaries: Sequence["TaskSummary"]) -> Judged:
         found = [(size, self.rule(own)) for size, own in by_size(summaries)]
-        told = [each for each in found if each[1].numbers]
-        size, finding = next((each for each in told if each[1].verdict != "undecided"), (told or found)[0])
-        others = [each for each in told if each[1] is not finding]
+        with_numbers = [each for each in found if each[1].numbers]
+        size, finding = next(
+            (each for each in with_numbers if each[1].verdict != "undecided"), (with_numbers or found)[0]
+        )
+        others = [each for each in with_numbers if each[1] is not finding]
         numbered = [("", line) for line in finding.numbers]
         numbered += [(f"{name}: ", line) for name, other in others for line in other.numbers]
         settings = list(dict.fromkeys(line.setting for _, line in numbered))
@@ -128,7 +130,9 @@ class Claim:
             self.contradicted_if,
             finding.verdict,
             [f"{size}{line.text}{_where(line, settings)}" for size, line in numbered],
-            "; ".join([size, *(f"{name}: {other.verdict}" for name, other in others)]) if told else "",
+            "; ".join([size, *(f"{name}: {other.verdict}" for name, other in others)])
+            if with_numbers
+            else "",
             [shortened(setting, 300) for setting in settings],
             self.small_recipe,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import Claim, Ruling, decide
-from semfocus.analysis.claims.evidence import FEWEST_LOOKED, FEWEST_TASKS, majority, told_of_looked
+from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, majority, measured_lines
 from semfocus.words import shortened
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ _TEXTS = {
 def _rule(name: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
     def rule(summaries: Sequence["TaskSummary"]) -> Ruling:
         from semfocus.analysis.why.break_conditions import break_conditions
-        from semfocus.analysis.why.measured_runs import looked
+        from semfocus.analysis.why.measured_runs import measured_tasks
 
-        (condition,) = [each for each in break_conditions(looked(summaries)) if each.name == name]
-        counted = [each for each in condition.tasks if each.num_seeds >= FEWEST_LOOKED]
+        (condition,) = [each for each in break_conditions(measured_tasks(summaries)) if each.name == name]
+        counted = [each for each in condition.tasks if each.num_seeds >= FEWEST_MEASURED]
         met, not_met = ([each for each in counted if each.verdict == name] for name in ("met", "not met"))
         many = len(counted) >= FEWEST_TASKS
         return decide(
             many and majority(not_met, counted) and not met,
             many and majority(met, counted),
-            told_of_looked(
+            measured_lines(
                 [
                     f"{shortened(each.task, 40)}: break condition {each.verdict}: {each.numbers}"
                     for each in condition.tasks
@@ -54,7 +54,7 @@ CLAIMS = tuple(
         text,
         SOURCE,
         "dispersion",
-        f"Of at least {FEWEST_TASKS} tasks with {FEWEST_LOOKED} seeds or more, the break condition is not met on more than half, and met on none. Its rule: {_rule_text(name)}",
+        f"Of at least {FEWEST_TASKS} tasks with {FEWEST_MEASURED} seeds or more, the break condition is not met on more than half, and met on none. Its rule: {_rule_text(name)}",
         f"It is met on more than half of at least {FEWEST_TASKS} tasks.",
         _rule(name),
         "dispersion_small",

@@ -20,7 +20,7 @@ from semfocus.words import count_of, listed, shortened, with_span
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import ArmSummary, TaskSummary
-    from semfocus.analysis.why.measured_runs import LookedTask
+    from semfocus.analysis.why.measured_runs import MeasuredTask
 
 
 #: fewer tasks than this decide nothing about "tasks"
@@ -198,32 +198,32 @@ def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:
 
 
 #: fewer seeds that were looked into than this decide nothing about a task
-FEWEST_LOOKED = FEWEST_SEEDS
+FEWEST_MEASURED = FEWEST_SEEDS
 
 HOW_MEASURED = (
-    f"Measured inside models (semfocus probe) on held-out data; counted are tasks with at least {FEWEST_LOOKED} seeds that were looked into; "
+    f"Measured inside models (semfocus probe) on held-out data; counted are tasks with at least {FEWEST_MEASURED} seeds that were looked into; "
     "of a task the median over seeds is taken."
 )
 
 
-def told(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
+def lines_of(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
     """Lines about one task or about all of them, with the setting that all runs have, if it is one."""
     settings = {setting_of(summary.comparison) for summary in summaries}
     setting = settings.pop() if len(settings) == 1 else f"{len(settings)} settings, by task"
     return [NumberLine(each, setting) for each in numbers]
 
 
-def told_of_looked(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
+def measured_lines(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
     """The same, and which comparisons of these tasks a rule did not see; nothing where it saw none."""
     left = not_tested_text(summaries) if numbers else ""
-    return told([*numbers, *([left] if left else [])], summaries)
+    return lines_of([*numbers, *([left] if left else [])], summaries)
 
 
 def seeds_enough(by_seed: Mapping[int, float]) -> bool:
-    return len(by_seed) >= FEWEST_LOOKED
+    return len(by_seed) >= FEWEST_MEASURED
 
 
-def line(task: "LookedTask", what: str, by_seed: Mapping[int, float], form: str = ".2f") -> str:
+def line(task: "MeasuredTask", what: str, by_seed: Mapping[int, float], form: str = ".2f") -> str:
     """`parity: ... 0.41 (0.38 to 0.44, 5 seeds)`."""
     values = sorted(by_seed.values())
     few = "" if seeds_enough(by_seed) else ": too few seeds"
@@ -231,7 +231,7 @@ def line(task: "LookedTask", what: str, by_seed: Mapping[int, float], form: str 
     return f"{shortened(task.task, 40)}: {what} {with_span(middle, low, high, count_of(len(values), 'seed'))}{few}"
 
 
-def races_of(tasks: Sequence["LookedTask"], label: str, base: str = "full") -> dict[str, Finding]:
+def races_of(tasks: Sequence["MeasuredTask"], label: str, base: str = "full") -> dict[str, Finding]:
     """By task, in the very comparison that was looked into."""
     found = {task.task: race(task.summary, label, base) for task in tasks}
     return {name: each for name, each in found.items() if each is not None}

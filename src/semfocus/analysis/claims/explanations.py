@@ -14,17 +14,17 @@ from semfocus.analysis.claims.evidence import (
     counts,
     line,
     majority,
+    measured_lines,
     pooled,
     races_of,
     seeds_enough,
-    told_of_looked,
 )
 from semfocus.analysis.findings import Finding
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
-    from semfocus.analysis.why.measured_runs import LookedTask
+    from semfocus.analysis.why.measured_runs import MeasuredTask
 
 SOURCE = "Ram et al. 2025, explanation"
 #: a rank correlation below this goes with the claim
@@ -36,10 +36,10 @@ OF_NOISE = 0.9
 
 
 def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
-    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.measured_runs import measured_tasks
     from semfocus.analysis.why.ratio import dispersion_ratios, ratio_test
 
-    tasks = looked(summaries)
+    tasks = measured_tasks(summaries)
     races = races_of(tasks, HEAVY_HITTERS)
     ratios = {task.task: dispersion_ratios(task, HEAVY_HITTERS, "end", False) for task in tasks}
     numbers = [
@@ -74,11 +74,11 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
     return decide(
         supported,
         all_the_same or any(own.num_tasks >= FEWEST_SHARPER and own.gain for own in sharper.values()),
-        told_of_looked(numbers, summaries),
+        measured_lines(numbers, summaries),
     )
 
 
-def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, Races]:
+def _sharper_races(tasks: "Sequence[MeasuredTask]") -> dict[str, Races]:
     """Arms of sharper full attention against top-k, over the tasks on which they disperse more than full at the start and in the end."""
     from semfocus.analysis.why.ratio import dispersion_ratios
 
@@ -98,13 +98,13 @@ def _sharper_races(tasks: "Sequence[LookedTask]") -> dict[str, Races]:
 
 def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
     """Each fixed pattern on the scores of trained full attention, against the same pattern on noise."""
-    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.measured_runs import measured_tasks
     from semfocus.analysis.why.ratio import left_over
 
     numbers: list[str] = []
     shrinks: dict[str, list[bool]] = {}
     for label in agnostic_labels(summaries):
-        for task in looked(summaries):
+        for task in measured_tasks(summaries):
             shares = {seed: each.of_noise for seed, each in left_over(task, label, "end").items()}
             if shares:
                 numbers.append(
@@ -114,7 +114,7 @@ def _agnostic_shrinks_not(summaries: Sequence["TaskSummary"]) -> Ruling:
                 shrinks.setdefault(label, []).append(all(each < OF_NOISE for each in shares.values()))
     counted = {label: own for label, own in shrinks.items() if len(own) >= FEWEST_TASKS}
     some = [label for label, own in counted.items() if majority([each for each in own if each], own)]
-    return decide(bool(counted) and not some, bool(some), told_of_looked(numbers, summaries))
+    return decide(bool(counted) and not some, bool(some), measured_lines(numbers, summaries))
 
 
 CLAIMS = (

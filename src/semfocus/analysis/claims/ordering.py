@@ -12,15 +12,15 @@ from semfocus.analysis.claims.evidence import (
     HOW_MEASURED,
     counts,
     majority,
+    measured_lines,
     pooled,
     races_of,
     seeds_enough,
-    told_of_looked,
 )
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
-    from semfocus.analysis.why.measured_runs import LookedTask
+    from semfocus.analysis.why.measured_runs import MeasuredTask
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
@@ -31,10 +31,10 @@ ORDERS = 0.5
 
 
 def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
-    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.measured_runs import measured_tasks
     from semfocus.analysis.why.ratio import dispersion_ratios
 
-    tasks = looked(summaries)
+    tasks = measured_tasks(summaries)
     races = races_of(tasks, SHARPER)
     numbers, larger, counted = [], [], []
     for task in tasks:
@@ -56,15 +56,15 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
     return decide(
         many and all(larger) and found.gain,
         many and (found.no_gain or majority([each for each in larger if not each], larger)),
-        told_of_looked(numbers, summaries),
+        measured_lines(numbers, summaries),
     )
 
 
 def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
-    from semfocus.analysis.why.measured_runs import looked
+    from semfocus.analysis.why.measured_runs import measured_tasks
     from semfocus.analysis.why.yardsticks import yardsticks
 
-    tasks = [task for task in looked(summaries) if _counts(task)]
+    tasks = [task for task in measured_tasks(summaries) if _counts(task)]
     found = {each.quantity: each for each in yardsticks(tasks)}
     numbers = [
         f"{each.words}: rank correlation with epochs to target {_text(each.correlation)}; without fixed patterns {_text(each.choosing)}"
@@ -78,15 +78,15 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
         or keys.correlation.low is None
         or keys.correlation.high is None
     ):
-        return Ruling("undecided", told_of_looked(numbers, summaries))
+        return Ruling("undecided", measured_lines(numbers, summaries))
     many = len(tasks) >= FEWEST_TASKS
     orders = keys.correlation.value > ORDERS and keys.correlation.low > 0
     return decide(
-        many and orders, many and keys.correlation.high < ORDERS, told_of_looked(numbers, summaries)
+        many and orders, many and keys.correlation.high < ORDERS, measured_lines(numbers, summaries)
     )
 
 
-def _counts(task: "LookedTask") -> bool:
+def _counts(task: "MeasuredTask") -> bool:
     """Arms and seeds enough, and no run goes on; a task that a study has only begun must not undo what the others decide."""
     return (
         not task.num_open()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import Claim, Ruling, decide
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS
-from semfocus.analysis.claims.evidence import FEWEST_LOOKED, FEWEST_TASKS, majority, seeds_enough, told
+from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, lines_of, majority, seeds_enough
 from semfocus.analysis.claims.explanations import SOURCE
 from semfocus.measurements.landscape.surface import QUANTILE, RADIUS, steepness
 from semfocus.words import count_of
@@ -42,7 +42,7 @@ def _steepness(summaries: Sequence["TaskSummary"]) -> Ruling:
         )
     many = len(lower) >= FEWEST_TASKS
     higher = [each for each in lower if not each]
-    return decide(many and all(lower), many and majority(higher, lower), told(numbers, summaries))
+    return decide(many and all(lower), many and majority(higher, lower), lines_of(numbers, summaries))
 
 
 def _alike(summary: "TaskSummary") -> tuple[str, list[dict[int, float]]]:
@@ -73,7 +73,7 @@ CLAIMS = (
         SOURCE,
         "landscape",
         f"Over at least {FEWEST_TASKS} tasks on which its train minus held-out gap in accuracy is not larger than that of full, the loss around the trained model is less steep for top_k on every one: "
-        f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), the same kind of grid for both, medians over directions and over at least {FEWEST_LOOKED} seeds.",
+        f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), the same kind of grid for both, medians over directions and over at least {FEWEST_MEASURED} seeds.",
         "It is steeper on more than half of those tasks.",
         _steepness,
         "landscape_small",

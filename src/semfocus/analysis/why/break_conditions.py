@@ -6,13 +6,13 @@ from typing import Literal, TypeVar
 
 from semfocus.analysis.why.dispersion_table import kept_of
 from semfocus.analysis.why.focus_layers import HOW_CARRIED, carried, layers_text
-from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
 from semfocus.theory import gaussian_null_at
 from semfocus.words import count_of
 
 T = TypeVar("T")
-Verdict = Literal["met", "not met", "undecided"]
+ConditionVerdict = Literal["met", "not met", "undecided"]
 #: with fewer seeds nothing is decided about a task
 FEWEST_SEEDS = 3
 #: dispersion of top-k over that of full: at most this is clearly below, at least that is not
@@ -28,7 +28,7 @@ class TaskVerdict:
     """One task: the verdict, and the numbers of each seed in words."""
 
     task: str
-    verdict: Verdict
+    verdict: ConditionVerdict
     numbers: str
     num_seeds: int
 
@@ -42,11 +42,11 @@ class BreakCondition:
     rule: str
     tasks: list[TaskVerdict]
 
-    def num(self, verdict: Verdict) -> int:
+    def num(self, verdict: ConditionVerdict) -> int:
         return sum(each.verdict == verdict for each in self.tasks)
 
 
-def break_conditions(tasks: Sequence[LookedTask]) -> list[BreakCondition]:
+def break_conditions(tasks: Sequence[MeasuredTask]) -> list[BreakCondition]:
     """All three; `met` means that the mechanism should not work there."""
     return [
         BreakCondition(
@@ -75,7 +75,7 @@ def break_conditions(tasks: Sequence[LookedTask]) -> list[BreakCondition]:
 
 
 def _each(
-    tasks: Sequence[LookedTask], judge: Callable[[LookedTask, str], TaskVerdict | None]
+    tasks: Sequence[MeasuredTask], judge: Callable[[MeasuredTask, str], TaskVerdict | None]
 ) -> list[TaskVerdict]:
     found = []
     for task in tasks:
@@ -89,7 +89,7 @@ def _each(
     return found
 
 
-def _dispersion(task: LookedTask, label: str) -> TaskVerdict | None:
+def _dispersion(task: MeasuredTask, label: str) -> TaskVerdict | None:
     ratios = list(dispersion_ratios(task, label, "end", False).values())
     k = kept_of(task)
     if not ratios or k is None:
@@ -102,7 +102,7 @@ def _dispersion(task: LookedTask, label: str) -> TaskVerdict | None:
     return TaskVerdict(task.task, verdict, numbers, len(ratios))
 
 
-def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
+def _expressivity(task: MeasuredTask, label: str) -> TaskVerdict | None:
     full, arm = task.of("full"), task.of(label)
     lost = []
     for seed in sorted(full.keys() & arm.keys()):
@@ -132,7 +132,7 @@ def _expressivity(task: LookedTask, label: str) -> TaskVerdict | None:
     return TaskVerdict(task.task, verdict, numbers, len(lost))
 
 
-def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
+def _separation(task: MeasuredTask, label: str) -> TaskVerdict | None:
     shares = [
         value
         for run in task.of(label).values()
@@ -145,14 +145,14 @@ def _separation(task: LookedTask, label: str) -> TaskVerdict | None:
     return TaskVerdict(task.task, verdict, numbers, len(shares))
 
 
-def _layers(task: LookedTask, *labels: str) -> str:
+def _layers(task: MeasuredTask, *labels: str) -> str:
     """`; layer 2 of full, layer 1 of top_k(5)`, where that is known."""
     found = {label: layers_text(list(task.of(label).values())) for label in labels}
     said = ", ".join(f"{layers} of {label}" for label, layers in found.items() if layers)
     return f"; {said}" if said else ""
 
 
-def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> Verdict:
+def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> ConditionVerdict:
     if len(seeds) < FEWEST_SEEDS:
         return "undecided"
     if all(map(met, seeds)):

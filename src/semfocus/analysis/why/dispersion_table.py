@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, When
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask, When
 from semfocus.runs.arms import top_k_of
 from semfocus.theory import PUBLISHED_K, PUBLISHED_TABLE, compare
 
@@ -27,7 +27,7 @@ class TableRow:
     problem: str = ""
 
 
-def dispersion_table(tasks: Sequence[LookedTask], when: When = "end") -> list[TableRow]:
+def dispersion_table(tasks: Sequence[MeasuredTask], when: When = "end") -> list[TableRow]:
     """For each task: top-k's own models, top-k on the scores of full attention, and the published numbers if there are any.
 
     Quantiles are medians over seeds, but the largest and the smallest values are those over all seeds: only they are suprema.
@@ -46,7 +46,7 @@ def dispersion_table(tasks: Sequence[LookedTask], when: When = "end") -> list[Ta
     return [row for row in found if row.columns or row.problem]
 
 
-def kept_of(task: LookedTask) -> int | None:
+def kept_of(task: MeasuredTask) -> int | None:
     """The number of kept keys of the published table if it was run, else the smallest."""
     there = sorted(k for label in task.labels if (k := top_k_of(label)) is not None)
     return PUBLISHED_K if PUBLISHED_K in there else min(there, default=None)
@@ -56,8 +56,8 @@ def _row(
     task: str,
     source: str,
     k: int,
-    full: Sequence[LookedRun],
-    topk: Sequence[LookedRun],
+    full: Sequence[MeasuredRun],
+    topk: Sequence[MeasuredRun],
     pattern: str | None,
     when: When,
 ) -> TableRow:
@@ -79,7 +79,7 @@ def _row(
 
 
 def _over_seeds(
-    runs: Sequence[LookedRun], quantity: str, when: When, pattern: str | None, quantiles: Iterable[int]
+    runs: Sequence[MeasuredRun], quantity: str, when: When, pattern: str | None, quantiles: Iterable[int]
 ) -> dict[int, float]:
     found: dict[int, float] = {}
     for quantile in quantiles:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from semfocus.analysis.why.measured_runs import LookedRun, Row, When, number_of
+from semfocus.analysis.why.measured_runs import MeasuredRun, Row, When, number_of
 
 #: attention to the tokens that decide, in units of chance: below it a layer carries no focus
 CARRIES = 1.5
@@ -24,17 +24,17 @@ def name_of(layer: int) -> str:
     return f"layer {layer + 1}"
 
 
-def layers_of(run: LookedRun, quantity: str) -> list[int]:
+def layers_of(run: MeasuredRun, quantity: str) -> list[int]:
     """The layers in which it was measured, of the model's own pattern."""
     return sorted({layer for name, _, layer in run.by_layer if name == quantity})
 
 
-def epochs_of(run: LookedRun, quantity: str) -> set[int]:
+def epochs_of(run: MeasuredRun, quantity: str) -> set[int]:
     """The epochs at which it was measured layer by layer."""
     return {epoch for name, epoch, _ in run.by_layer if name == quantity}
 
 
-def layer_value(run: LookedRun, quantity: str, epoch: int, layer: int, at: str = "mean") -> float | None:
+def layer_value(run: MeasuredRun, quantity: str, epoch: int, layer: int, at: str = "mean") -> float | None:
     """The mean over heads of their means, of a quantile, or of what chance gives (`null`)."""
     return _mean(run.by_layer.get((quantity, epoch, layer), ()), at)
 
@@ -44,7 +44,7 @@ def _mean(rows: Iterable[Row], at: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def is_idle(runs: Iterable[LookedRun], layer: int) -> bool:
+def is_idle(runs: Iterable[MeasuredRun], layer: int) -> bool:
     """Whether a layer does nothing in any of these runs, at any epoch at which it was measured; False where nothing is known."""
     given = list(runs)
     focus = [
@@ -59,13 +59,13 @@ def is_idle(runs: Iterable[LookedRun], layer: int) -> bool:
     return bool(moves) and max(moves) < MOVES
 
 
-def _focus(run: LookedRun, epoch: int, layer: int) -> float | None:
+def _focus(run: MeasuredRun, epoch: int, layer: int) -> float | None:
     """In units of chance."""
     mass, chance = (layer_value(run, "focus_mass", epoch, layer, at) for at in ("mean", "null"))
     return mass / chance if mass is not None and chance else None
 
 
-def _moves(run: LookedRun, layer: int) -> float | None:
+def _moves(run: MeasuredRun, layer: int) -> float | None:
     """The largest over the smallest effective number of keys along training, less 1."""
     epochs = epochs_of(run, "effective_keys")
     found = [layer_value(run, "effective_keys", epoch, layer) for epoch in epochs]
@@ -73,7 +73,7 @@ def _moves(run: LookedRun, layer: int) -> float | None:
     return max(known) / min(known) - 1 if len(known) > 1 else None
 
 
-def carrying_layer(run: LookedRun) -> int | None:
+def carrying_layer(run: MeasuredRun) -> int | None:
     """The layer of the trained model that carries focus: the most attention on the tokens that decide, where they are known, else the fewest keys.
 
     None for a run that has not ended, or of which nothing is known layer by layer.
@@ -90,7 +90,7 @@ def carrying_layer(run: LookedRun) -> int | None:
 
 
 def carried(
-    run: LookedRun, quantity: str, when: When, at: str = "50", pattern: str | None = None
+    run: MeasuredRun, quantity: str, when: When, at: str = "50", pattern: str | None = None
 ) -> float | None:
     """The value in the layer that carries focus after training; of all layers together where nothing is known layer by layer."""
     pooled = run.value(quantity, when, at, pattern)
@@ -103,7 +103,7 @@ def carried(
     return pooled if found is None else found
 
 
-def layers_text(runs: Sequence[LookedRun]) -> str:
+def layers_text(runs: Sequence[MeasuredRun]) -> str:
     """`layer 1`, or `layer 1 (4 seeds), layer 2 (1)`: which one carries focus; empty where that is not known."""
     found = [layer for run in runs if (layer := carrying_layer(run)) is not None]
     counts = {layer: found.count(layer) for layer in sorted(set(found))}

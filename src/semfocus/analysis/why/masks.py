@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation
 from semfocus.analysis.why.focus_layers import carried
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, When
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask, When
 from semfocus.runs.arms import top_k_of
 
 #: quantity -> (words, which number of it)
@@ -23,12 +23,12 @@ class MaskTest:
     quantity: str
     words: str
     when: When
-    points: list[tuple[LookedRun, float]]
+    points: list[tuple[MeasuredRun, float]]
     over_k: RankCorrelation
     over_temperature: RankCorrelation
 
 
-def mask_tests(tasks: Sequence[LookedTask]) -> list[MaskTest]:
+def mask_tests(tasks: Sequence[MeasuredTask]) -> list[MaskTest]:
     """Every quantity, untrained and trained, of arms that are top-k at any temperature and nothing else."""
     runs = [run for task in tasks for run in task.runs if kept(run) is not None]
     found = []
@@ -53,13 +53,13 @@ def mask_tests(tasks: Sequence[LookedTask]) -> list[MaskTest]:
     return found
 
 
-def kept(run: LookedRun) -> int | None:
+def kept(run: MeasuredRun) -> int | None:
     """k of a run that is top-k, sharper or not, without any control."""
     return top_k_of(run.pattern) if run.group != "control" else None
 
 
 def _within(
-    points: Sequence[tuple[LookedRun, float]], fixed: Callable[[LookedRun], object]
+    points: Sequence[tuple[MeasuredRun, float]], fixed: Callable[[MeasuredRun], object]
 ) -> RankCorrelation:
     tasks: dict[str, dict[object, list[Ranked]]] = {}
     for run, value in points:

@@ -32,7 +32,7 @@ _Place = tuple[str, int, str | None, int | None, int | None]
 
 
 @dataclass(frozen=True)
-class LookedRun:
+class MeasuredRun:
     """One run: which it is, when it reached its target, how it ended, what was measured inside it on held-out data."""
 
     task: str
@@ -107,17 +107,17 @@ class LookedRun:
 
 
 @dataclass(frozen=True)
-class LookedTask:
+class MeasuredTask:
     """One comparison with its runs that were looked into."""
 
     summary: TaskSummary
-    runs: list[LookedRun]
+    runs: list[MeasuredRun]
 
     @property
     def task(self) -> str:
         return self.summary.comparison.title
 
-    def of(self, label: str) -> dict[int, LookedRun]:
+    def of(self, label: str) -> dict[int, MeasuredRun]:
         """The runs of an arm by their seeds."""
         return {run.seed: run for run in self.runs if run.label == label}
 
@@ -131,19 +131,19 @@ class LookedTask:
         return list(dict.fromkeys(run.label for run in self.runs))
 
 
-def looked(summaries: Iterable[TaskSummary]) -> list[LookedTask]:
+def measured_tasks(summaries: Iterable[TaskSummary]) -> list[MeasuredTask]:
     """The comparisons with runs that were looked into, at the one setting that has the most such tasks, then runs.
 
     Settings are never pooled: what differs between tasks must not be what differs between settings.
     """
     groups = [
-        [task for summary in group if (task := LookedTask(summary, list(_runs(summary)))).runs]
+        [task for summary in group if (task := MeasuredTask(summary, list(_runs(summary)))).runs]
         for group in by_setting(list(summaries))
     ]
     return max(groups, key=lambda tasks: (len(tasks), sum(len(task.runs) for task in tasks)), default=[])
 
 
-def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
+def _runs(summary: TaskSummary) -> Iterable[MeasuredRun]:
     for arm in summary.arms:
         for record in summary.comparison.arms[arm.label]:
             rows = [row for row in rows_inside(record) if _wanted(row)]
@@ -151,7 +151,7 @@ def _runs(summary: TaskSummary) -> Iterable[LookedRun]:
             curve = record.curve
             if (rows or along) and curve.get("epoch"):
                 seed, done = record["spec"]["seed"], record.get("state") == "done"
-                yield LookedRun(
+                yield MeasuredRun(
                     summary.comparison.title,
                     arm.label,
                     arm.group,
@@ -202,11 +202,11 @@ def middle(values: Iterable[float | None]) -> float | None:
 def not_tested(summaries: Sequence[TaskSummary]) -> list[str]:
     """`parity at other than the paper's: num_blocks 2 (4 runs)`, one for each."""
 
-    tested = [task.summary for task in looked(summaries)]
+    tested = [task.summary for task in measured_tasks(summaries)]
     found = []
     for summary in summaries:
         if not any(summary is each for each in tested):
-            for task in looked([summary]):
+            for task in measured_tasks([summary]):
                 setting = shortened(setting_of(summary.comparison), 120)
                 found.append(f"{shortened(task.task, 40)} at {setting} ({count_of(len(task.runs), 'run')})")
     return found

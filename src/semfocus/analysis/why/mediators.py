@@ -12,14 +12,14 @@ from semfocus.analysis.statistics.significance import ALPHA, sign_flip_interval,
 from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.why.focus_layers import epochs_of, is_idle, layer_value, layers_of
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
 
-Quantity = Literal["focus_mass", "effective_keys"]
+MediatorName = Literal["focus_mass", "effective_keys"]
 #: untrained; the last measured epoch after that at which no run of the two arms had reached its target
-When = Literal["start", "early"]
-QUANTITIES: tuple[Quantity, ...] = ("focus_mass", "effective_keys")
+MediatorTime = Literal["start", "early"]
+QUANTITIES: tuple[MediatorName, ...] = ("focus_mass", "effective_keys")
 #: by seed, a run of the baseline and one of the arm
-Pairs = dict[int, tuple[LookedRun, LookedRun]]
+Pairs = dict[int, tuple[MeasuredRun, MeasuredRun]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LayerShift:
     """One layer, untrained or before the target; None where a quantity was not measured, or the layer is idle on every task."""
 
     layer: int
-    when: When
+    when: MediatorTime
     focus: Shift | None
     keys: Shift | None
     #: tasks on which the layer does nothing in either arm: they are left out
@@ -101,11 +101,11 @@ class Mediation:
         return max(first, key=lambda each: abs(each[1].difference), default=None)
 
 
-def _kind(layer: LayerShift, shift: Shift) -> tuple[When, bool]:
+def _kind(layer: LayerShift, shift: Shift) -> tuple[MediatorTime, bool]:
     return layer.when, shift is layer.focus
 
 
-def mediations(tasks: Sequence[LookedTask], contrasts: Sequence[tuple[str, str]] = ()) -> list[Mediation]:
+def mediations(tasks: Sequence[MeasuredTask], contrasts: Sequence[tuple[str, str]] = ()) -> list[Mediation]:
     """For every contrast (without any, every arm against the baseline) whose arms were measured layer by layer on common seeds.
 
     Over tasks at one setting, that of the most such runs: settings are never pooled.
@@ -117,7 +117,7 @@ def mediations(tasks: Sequence[LookedTask], contrasts: Sequence[tuple[str, str]]
     return [each for each in found if any(layer.focus or layer.keys for layer in each.layers)]
 
 
-def _at_one_setting(tasks: Sequence[LookedTask]) -> list[LookedTask]:
+def _at_one_setting(tasks: Sequence[MeasuredTask]) -> list[MeasuredTask]:
     measured = [task for task in tasks if any(run.by_layer for run in task.runs)]
     groups = [
         [task for task in measured if any(task.summary is each for each in group)]
@@ -126,7 +126,7 @@ def _at_one_setting(tasks: Sequence[LookedTask]) -> list[LookedTask]:
     return max(groups, key=lambda group: sum(len(task.runs) for task in group), default=[])
 
 
-def _mediation(tasks: Sequence[LookedTask], contrast: Contrast) -> Mediation:
+def _mediation(tasks: Sequence[MeasuredTask], contrast: Contrast) -> Mediation:
     there = {task.task: (task, pairs) for task in tasks if (pairs := _pairs(task, *contrast))}
     layers = sorted(
         {
@@ -151,26 +151,26 @@ def _mediation(tasks: Sequence[LookedTask], contrast: Contrast) -> Mediation:
     )
 
 
-def _race(task: LookedTask, contrast: Contrast) -> Speedup | None:
+def _race(task: MeasuredTask, contrast: Contrast) -> Speedup | None:
     """None where neither arm ever arrived."""
     arms = [arm for arm in task.summary.arms if arm.label in contrast]
     has_arrived = any(time.reached for arm in arms for time in arm.times.values())
     return task.summary.race(contrast) if has_arrived else None
 
 
-def _pairs(task: LookedTask, arm: str, base: str) -> Pairs:
+def _pairs(task: MeasuredTask, arm: str, base: str) -> Pairs:
     """By seed, runs of both that were measured layer by layer."""
     ours, theirs = task.of(arm), task.of(base)
     both = {seed: (theirs[seed], ours[seed]) for seed in sorted(ours.keys() & theirs.keys())}
     return _measured(both, "effective_keys")
 
 
-def _measured(pairs: Pairs, quantity: Quantity) -> Pairs:
+def _measured(pairs: Pairs, quantity: MediatorName) -> Pairs:
     return {seed: pair for seed, pair in pairs.items() if all(epochs_of(run, quantity) for run in pair)}
 
 
 def _layer(
-    there: Sequence[tuple[LookedTask, Pairs]], layer: int, when: When, alpha: float
+    there: Sequence[tuple[MeasuredTask, Pairs]], layer: int, when: MediatorTime, alpha: float
 ) -> LayerShift | None:
     """None where no task has a measured epoch before the target; a layer that is idle everywhere says so once."""
     idle = [
@@ -187,7 +187,7 @@ def _layer(
     return None if when == "early" and not (focus or keys) else LayerShift(layer, when, focus, keys, idle)
 
 
-def early_epoch(pairs: Pairs, quantity: Quantity) -> int | None:
+def early_epoch(pairs: Pairs, quantity: MediatorName) -> int | None:
     """The last epoch after 0 at which all these runs were measured and none had reached its target; None where there is none."""
     runs = [run for pair in pairs.values() for run in pair]
     first = min((run.time.value for run in runs if run.time.reached), default=math.inf)
@@ -196,7 +196,7 @@ def early_epoch(pairs: Pairs, quantity: Quantity) -> int | None:
 
 
 def _task_shift(
-    task: LookedTask, pairs: Pairs, quantity: Quantity, layer: int, when: When
+    task: MeasuredTask, pairs: Pairs, quantity: MediatorName, layer: int, when: MediatorTime
 ) -> TaskShift | None:
     pairs = _measured(pairs, quantity)
     epoch = 0 if when == "start" else early_epoch(pairs, quantity) if pairs else None

@@ -8,7 +8,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation_of_medians
 from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.why.focus_layers import carried
-from semfocus.analysis.why.measured_runs import LookedTask, When, middle
+from semfocus.analysis.why.measured_runs import MeasuredTask, When, middle
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class LeftOver:
         return self.share / self.null
 
 
-def left_over(task: LookedTask, label: str, when: When) -> dict[int, LeftOver]:
+def left_over(task: MeasuredTask, label: str, when: When) -> dict[int, LeftOver]:
     """By seed, for the pattern put on the scores of full attention; only there noise is of one size with the scores."""
     found = {}
     for seed, run in task.of("full").items():
@@ -75,7 +75,7 @@ class RatioTest:
     correlation: RankCorrelation
 
 
-def ratio_tests(tasks: Sequence[LookedTask]) -> list[RatioTest]:
+def ratio_tests(tasks: Sequence[MeasuredTask]) -> list[RatioTest]:
     """For every arm with a pattern, untrained and trained, own models and the same scores; those without a point are left out."""
     labels = dict.fromkeys(
         (run.label, run.group)
@@ -93,7 +93,7 @@ def ratio_tests(tasks: Sequence[LookedTask]) -> list[RatioTest]:
 
 
 def ratio_test(
-    tasks: Sequence[LookedTask], label: str, group: str, when: When, same_scores: bool
+    tasks: Sequence[MeasuredTask], label: str, group: str, when: When, same_scores: bool
 ) -> RatioTest:
     points = [point for each in tasks if (point := _point(each, label, when, same_scores)) is not None]
     clusters = [
@@ -108,7 +108,7 @@ def ratio_test(
 
 
 def dispersion_ratios(
-    task: LookedTask, label: str, when: When, same_scores: bool, base: str = "full"
+    task: MeasuredTask, label: str, when: When, same_scores: bool, base: str = "full"
 ) -> dict[int, float]:
     """By seed, the 75 % quantile of the arm's dispersion over that of `base`, each in the layer that carries its focus."""
     full, arm = task.of(base), task.of(label)
@@ -124,7 +124,7 @@ def dispersion_ratios(
     return found
 
 
-def _point(task: LookedTask, label: str, when: When, same_scores: bool) -> RatioPoint | None:
+def _point(task: MeasuredTask, label: str, when: When, same_scores: bool) -> RatioPoint | None:
     ratios = dispersion_ratios(task, label, when, same_scores)
     speedup = task.summary.race(Contrast(label, "full"))
     if not ratios or speedup is None:

@@ -7,7 +7,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.why.focus_layers import carried
 from semfocus.analysis.why.masks import kept
-from semfocus.analysis.why.measured_runs import LookedTask, middle
+from semfocus.analysis.why.measured_runs import MeasuredTask, middle
 
 #: fewer sizes than this are no sweep
 FEWEST_SIZES = 3
@@ -35,7 +35,7 @@ class Sweep:
     steps: list[Step]
 
 
-def sweeps_over_k(tasks: Sequence[LookedTask]) -> list[Sweep]:
+def sweeps_over_k(tasks: Sequence[MeasuredTask]) -> list[Sweep]:
     """Tasks on which top-k was looked into at three sizes or more; plain top-k alone, trained."""
     found = []
     for task in tasks:
@@ -45,7 +45,7 @@ def sweeps_over_k(tasks: Sequence[LookedTask]) -> list[Sweep]:
     return found
 
 
-def _step(task: LookedTask, k: int) -> Step:
+def _step(task: MeasuredTask, k: int) -> Step:
     label = f"top_k({k})"
     runs = list(task.of(label).values())
     separation = middle(carried(run, "separation", "end") for run in runs)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, When, middle
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask, When, middle
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class WorstCase:
     shares: dict[int, float]
 
 
-def worst_cases(tasks: Sequence[LookedTask], when: When) -> list[WorstCase]:
+def worst_cases(tasks: Sequence[MeasuredTask], when: When) -> list[WorstCase]:
     """Gamma: the spectral norm of the score weights with their bias columns, so Xi^2 is the largest squared token norm plus 1."""
     found = []
     for task in tasks:
@@ -48,7 +48,7 @@ def worst_cases(tasks: Sequence[LookedTask], when: When) -> list[WorstCase]:
     return found
 
 
-def _numbers(run: LookedRun, when: When, layer: int, head: int) -> tuple[float, float] | None:
+def _numbers(run: MeasuredRun, when: When, layer: int, head: int) -> tuple[float, float] | None:
     dispersion = run.value("dispersion", when, "100", layer=layer, head=head)
     gamma = run.value("score_norm", when, "mean", layer=layer, head=head)
     token = run.value("token_norm", when, "100", layer=layer)

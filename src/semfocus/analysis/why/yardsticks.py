@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semfocus.analysis.statistics.rank import RankCorrelation, Ranked, rank_correlation
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
 
 #: candidates, with the words for them; all are medians over held-out queries or sequences
 YARDSTICKS = {
@@ -24,7 +24,7 @@ class Yardstick:
 
     quantity: str
     words: str
-    points: list[tuple[LookedRun, float]]
+    points: list[tuple[MeasuredRun, float]]
     correlation: RankCorrelation
     #: without arms whose keys do not depend on the input
     choosing: RankCorrelation
@@ -34,7 +34,7 @@ class Yardstick:
         return abs(self.correlation.value or 0.0)
 
 
-def yardsticks(tasks: Sequence[LookedTask]) -> list[Yardstick]:
+def yardsticks(tasks: Sequence[MeasuredTask]) -> list[Yardstick]:
     """All that were measured, the one that orders best first. Arms are compared on the same task and seed only."""
     found = []
     for quantity, words in YARDSTICKS.items():
@@ -50,7 +50,7 @@ def yardsticks(tasks: Sequence[LookedTask]) -> list[Yardstick]:
     return sorted(found, key=lambda each: -each.strength)
 
 
-def _correlation(points: Sequence[tuple[LookedRun, float]]) -> RankCorrelation:
+def _correlation(points: Sequence[tuple[MeasuredRun, float]]) -> RankCorrelation:
     tasks: dict[str, dict[int, list[Ranked]]] = {}
     for run, value in points:
         tasks.setdefault(run.task, {}).setdefault(run.seed, []).append(Ranked.of_time(value, run.time))

@@ -55,9 +55,9 @@ class RayWorker:
             job = replace(job, recipe_file=_recipe_file(folder, remote.recipe_source))
         sender = Sender(self, directory, set(remote.parcel.generations))
         try:
-            train(job, sender.tell, [sender])
+            train(job, sender.notify, [sender])
         except KeyboardInterrupt:
-            sender.tell({"event": "interrupted"})
+            sender.notify({"event": "interrupted"})
 
     def _measure(self, remote: RemoteMeasuring, folder: Path) -> None:
         place = folder / Path(remote.job.place).name
@@ -68,13 +68,13 @@ class RayWorker:
         if remote.recipe_source is not None:
             job = replace(job, recipe_file=_recipe_file(folder, remote.recipe_source))
 
-        def tell(message: Message) -> None:
+        def notify(message: Message) -> None:
             if self.interrupted:
                 raise KeyboardInterrupt
             self.messages.put(message)
 
         try:
-            measure(job, tell)
+            measure(job, notify)
         except KeyboardInterrupt:
             self.messages.put({"event": "interrupted"})
 
@@ -114,9 +114,9 @@ class Sender(Observer):
 
     def epoch_ended(self, result: EpochResult) -> None:
         if any(path.name not in self.known for path in self.directory.checkpoints.glob("[!.]*")):
-            self.tell({"event": "saved"})
+            self.notify({"event": "saved"})
 
-    def tell(self, message: Message) -> None:
+    def notify(self, message: Message) -> None:
         if message["event"] not in ("started", "epoch"):
             parcel = pack(self.directory, self.known)
             self.known |= set(parcel.generations)

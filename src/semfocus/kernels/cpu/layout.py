@@ -88,7 +88,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 
 #: by group and name: offset and size of a field, the size of a struct under "", or the number of a word
-Table = Mapping[str, Mapping[str, tuple[int, int]]]
+Offsets = Mapping[str, Mapping[str, tuple[int, int]]]
 
 
 class LayoutEntry(ctypes.Structure):
@@ -100,7 +100,7 @@ class LayoutEntry(ctypes.Structure):
     )
 
 
-def read_table(library: ctypes.CDLL) -> Table:
+def read_table(library: ctypes.CDLL) -> Offsets:
     """What a loaded library declares of itself."""
     library.semfocus_layout.restype = ctypes.POINTER(LayoutEntry)
     entries = library.semfocus_layout()
@@ -112,7 +112,7 @@ def read_table(library: ctypes.CDLL) -> Table:
     return table
 
 
-def differences(table: Table, structs: Mapping[str, type[ctypes.Structure]] = STRUCTS) -> list[str]:
+def differences(table: Offsets, structs: Mapping[str, type[ctypes.Structure]] = STRUCTS) -> list[str]:
     """Where a library and this package disagree, in words; empty if they fit."""
     found = []
     for name, struct in structs.items():

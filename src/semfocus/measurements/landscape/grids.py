@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from semfocus.measurements.landscape.place import GridSpec, HessianSpec, LandscapeDirectory
-from semfocus.measurements.measurement import Measurement, Part, Tell
+from semfocus.measurements.measurement import Measurement, Notify, Part
 from semfocus.words import count_of
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class Landscape(Measurement):
         return place.eigenvalues() is not None if part["row"] is None else part["row"] in place.rows()
 
     def compute(
-        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, tell: Tell
+        self, directory: "RunDirectory", part: Part, *, device: str, threads: int, notify: Notify
     ) -> dict[str, Any]:
         from semfocus.measurements.landscape.survey import surveyed
 
-        return surveyed(place_of(directory, part), part["row"], device, threads, tell)
+        return surveyed(place_of(directory, part), part["row"], device, threads, notify)
 
     def keep(self, directory: "RunDirectory", part: Part, found: dict[str, Any]) -> None:
         place = place_of(directory, part)

@@ -5,7 +5,7 @@ from typing import Any
 
 from semfocus.measurements.landscape.place import GridSpec, HessianSpec, LandscapeDirectory, grid_axis
 from semfocus.measurements.landscape.plan import ModelLoss, samples_of
-from semfocus.measurements.measurement import Tell
+from semfocus.measurements.measurement import Notify
 from semfocus.probes.loss_surface.hessian import hessian_extremes
 from semfocus.probes.loss_surface.loss_grid import direction_pair, losses_along_row
 from semfocus.runs import RunSpec
@@ -32,14 +32,14 @@ class Surveyor:
             self.axis = grid_axis(self.spec.points, self.spec.radius)
             self.directions = direction_pair(self.centre, self.spec.seed, self.spec.pair, self.spec.scaling)
 
-    def row(self, row: int, tell: Tell) -> list[float]:
+    def row(self, row: int, notify: Notify) -> list[float]:
         losses = []
         for value in losses_along_row(self.loss, self.centre, self.directions, self.axis, self.axis[row]):
             losses.append(value)
-            tell({"event": "point"})
+            notify({"event": "point"})
         return losses
 
-    def eigenvalues(self, tell: Tell) -> dict[str, object]:
+    def eigenvalues(self, notify: Notify) -> dict[str, object]:
         assert isinstance(self.spec, HessianSpec)
         found = hessian_extremes(
             self.loss.parts,
@@ -47,7 +47,7 @@ class Surveyor:
             self.spec.count,
             self.spec.seed,
             self.spec.most_products,
-            lambda done: tell({"event": "point"}),
+            lambda done: notify({"event": "point"}),
         )
         return asdict(found)
 
@@ -56,15 +56,15 @@ _at_hand: dict[tuple[str, str], Surveyor] = {}
 
 
 def surveyed(
-    place: LandscapeDirectory, row: int | None, device: str, threads: int, tell: Tell
+    place: LandscapeDirectory, row: int | None, device: str, threads: int, notify: Notify
 ) -> dict[str, Any]:
     """The losses of a row, or the eigenvalues, with the numerics class that gave them."""
     with limited_threads(threads):
         surveyor = _surveyor(place, device)
         numerics = numerics_class(surveyor.device)
         if row is None:
-            return {"numerics": numerics, "values": surveyor.eigenvalues(tell)}
-        return {"numerics": numerics, "losses": surveyor.row(row, tell)}
+            return {"numerics": numerics, "values": surveyor.eigenvalues(notify)}
+        return {"numerics": numerics, "losses": surveyor.row(row, notify)}
 
 
 def _surveyor(place: LandscapeDirectory, device: str) -> Surveyor:

@@ -64,11 +64,11 @@ def length(direction: Parameters) -> float:
 
 
 #: the loss at a point; what it is given may be overwritten after it returns
-Loss = Callable[[Mapping[str, Tensor]], float]
+LossAt = Callable[[Mapping[str, Tensor]], float]
 
 
 def losses_along_row(
-    loss: Loss,
+    loss: LossAt,
     centre: Parameters,
     directions: tuple[Parameters, Parameters],
     xs: list[float],

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from semfocus.analysis.overview import comparison_names
-from semfocus.report.curves import Record, Sampled, Values, epoch_grid, sample
+from semfocus.report.curves import Sampled, Values, epoch_grid, sample
 from semfocus.report.figures.axis import Axis, logarithmic, shares
 from semfocus.report.figures.figure import Figure, Look, Panel
 from semfocus.report.figures.lines import Line, line_frame, line_overview, line_panel, panels_of
@@ -52,7 +52,7 @@ def _quantities(summary: "TaskSummary") -> list[tuple[str, str, float | None]]:
     ]
 
 
-def perplexities_on(records: Sequence[Record], column: str, grid: Sequence[int]) -> Sampled:
+def perplexities_on(records: Sequence[Mapping[str, Any]], column: str, grid: Sequence[int]) -> Sampled:
     """exp(loss) on the grid. The untrained model is left out: it would press all that follows into a corner."""
     losses = sample(records, column, grid)
 

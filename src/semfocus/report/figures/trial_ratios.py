@@ -40,7 +40,7 @@ def trial_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFram
     """A row for each seed and step of both losses, and for the median of each arm; `target` is full attention's lowest."""
     from semfocus.trial.spec import FULL  # torch, which figures of studies do without
 
-    grid = result.settings.looked_at()
+    grid = result.settings.look_steps()
     lines = []
     for column, title in (("held_out_loss", "held-out loss"), ("train_loss", "training loss")):
         target = result.lowest_loss(FULL) if column == "held_out_loss" else None

@@ -102,10 +102,7 @@ def comparison_view(
     )
 
 
-Raced = list[tuple["ArmSummary", "Speedup"]]
-
-
-def _all_raced(summary: "TaskSummary") -> Raced:
+def _all_raced(summary: "TaskSummary") -> list[tuple["ArmSummary", "Speedup"]]:
     """Every arm with a pair of seeds, the largest estimate first."""
     raced = [(arm, arm.speedup) for arm in summary.arms if arm.speedup and arm.speedup.pairs]
     return sorted(raced, key=lambda each: estimate_order(each[1]), reverse=True)

@@ -22,12 +22,12 @@ def why_sections(
     `inks` of all arms; `contrasts`: what the study is about, if it says so.
     """
     from semfocus.analysis.claims.claim import by_size
-    from semfocus.analysis.why.measured_runs import looked, not_tested_text
+    from semfocus.analysis.why.measured_runs import measured_tasks, not_tested_text
     from semfocus.report.why import break_conditions, dispersion, focus, masks, ratio, sweep, yardstick
 
     found = []
     for size, own in by_size(summaries):
-        tasks = looked(own)
+        tasks = measured_tasks(own)
         if not tasks:
             continue
         tests = (

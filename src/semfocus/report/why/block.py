@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from semfocus.analysis.statistics.rank import FEWEST_CLUSTERS, RankCorrelation
 from semfocus.analysis.why.focus_layers import layers_text
-from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.report.figures import Picture
 from semfocus.report.palette import Ink
 from semfocus.words import count_of
@@ -51,13 +51,13 @@ class Why:
     not_tested: str = ""
 
 
-def arms_in(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> list[tuple[str, Ink]]:
+def arms_in(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> list[tuple[str, Ink]]:
     """For a legend: every arm that was looked into, in the order of the inks."""
     there = {run.label for task in tasks for run in task.runs}
     return [(label, ink) for label, ink in inks.items() if label in there]
 
 
-def carrying_lines(tasks: Sequence[LookedTask], labels: Iterable[str]) -> list[str]:
+def carrying_lines(tasks: Sequence[MeasuredTask], labels: Iterable[str]) -> list[str]:
     """Which layers the numbers are of: one line, or none where nothing was measured layer by layer."""
     wanted = list(labels)
     said = []

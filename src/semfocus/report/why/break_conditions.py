@@ -10,7 +10,7 @@ from semfocus.analysis.why.break_conditions import (
     BreakCondition,
     break_conditions,
 )
-from semfocus.analysis.why.measured_runs import LookedTask, middle
+from semfocus.analysis.why.measured_runs import MeasuredTask, middle
 from semfocus.analysis.why.worst_case import WorstCase, worst_cases
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
@@ -20,7 +20,7 @@ from semfocus.words import count_of, span
 _WHEN = {"start": "untrained", "end": "after training"}
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if nothing can be said about any condition, nor about the worst case."""
     conditions = [each for each in break_conditions(tasks) if each.tasks]
     cases = [*worst_cases(tasks, "start"), *worst_cases(tasks, "end")]

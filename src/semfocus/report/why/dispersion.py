@@ -13,7 +13,7 @@ from semfocus.analysis.why.dispersion_table import (
     kept_of,
     num_passing,
 )
-from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.analysis.why.ratio import left_over, less_than_of_noise
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
@@ -32,7 +32,7 @@ _LAYERS = (
 )
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no task has both sides."""
     rows = dispersion_table(tasks, "end")
     measured = [row for row in rows if row.source != PUBLISHED and row.columns]
@@ -68,7 +68,7 @@ def _line(source: str, rows: Sequence[TableRow]) -> str:
     return f"{source.capitalize()}: pairs of task and quantile in which top-k has the smaller constant in W: {said}."
 
 
-def _ratios(tasks: Sequence[LookedTask], rows: Sequence[TableRow]) -> list[str]:
+def _ratios(tasks: Sequence[MeasuredTask], rows: Sequence[TableRow]) -> list[str]:
     """c1 at 75 %; of one set of scores also query by query against noise, which needs no common size."""
     found = []
     for source in (OWN, SAME_SCORES):
@@ -81,7 +81,7 @@ def _ratios(tasks: Sequence[LookedTask], rows: Sequence[TableRow]) -> list[str]:
     return found
 
 
-def _by_query(tasks: Sequence[LookedTask]) -> str:
+def _by_query(tasks: Sequence[MeasuredTask]) -> str:
     own = [left for task in tasks if (k := kept_of(task)) and (left := left_over(task, f"top_k({k})", "end"))]
     if not own:
         return ""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from semfocus.analysis.why.focus_layers import HOW_IDLE, epochs_of, is_idle, layer_value, layers_of, name_of
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
 from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift, mediations
 from semfocus.analysis.wording import bounded, interval
 from semfocus.report.curves import with_quartiles
@@ -23,7 +23,7 @@ _SIDES = {"more": "more", "less": "less", "unclear": "no clear difference"}
 
 
 def block(
-    tasks: Sequence[LookedTask], inks: Mapping[str, Ink], contrasts: Sequence[tuple[str, str]] = ()
+    tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink], contrasts: Sequence[tuple[str, str]] = ()
 ) -> WhyBlock | None:
     """None where nothing was measured layer by layer in two arms."""
     found = mediations(tasks, contrasts)
@@ -164,7 +164,7 @@ def _sentence(each: Mediation) -> str:
     )
 
 
-def _lines(tasks: Sequence[LookedTask], found: Sequence[Mediation]) -> Iterable[Line]:
+def _lines(tasks: Sequence[MeasuredTask], found: Sequence[Mediation]) -> Iterable[Line]:
     """Focus mass along training in the layers that carry it, of the arms of these contrasts."""
     arms = list(dict.fromkeys(label for each in found for label in (each.baseline, each.arm)))
     names = {
@@ -180,7 +180,7 @@ def _lines(tasks: Sequence[LookedTask], found: Sequence[Mediation]) -> Iterable[
                 yield _line(task, label, layer, last, with_chance=label == shown_arms[0])
 
 
-def _busiest(task: LookedTask) -> list[int]:
+def _busiest(task: MeasuredTask) -> list[int]:
     """The layers that are not idle, those with the most focus at the end first; shown in their order."""
     layers = sorted({layer for run in task.runs for layer in layers_of(run, "focus_mass")})
     ends: dict[int, float] = {}
@@ -192,23 +192,23 @@ def _busiest(task: LookedTask) -> list[int]:
     return sorted(sorted(ends, key=lambda layer: -ends[layer])[:_MOST_LAYERS])
 
 
-def _along(task: LookedTask, label: str) -> dict[int, LookedRun]:
+def _along(task: MeasuredTask, label: str) -> dict[int, MeasuredRun]:
     """Runs that were measured between their beginning and their end."""
     return {seed: run for seed, run in task.of(label).items() if len(epochs_of(run, "focus_mass")) > 2}
 
 
-def _middle(task: LookedTask, label: str) -> float:
+def _middle(task: MeasuredTask, label: str) -> float:
     """The median epoch at the target, infinite where half of the runs never got there."""
     return median(run.time.value if run.time.reached else math.inf for run in task.of(label).values())
 
 
-def _last_shown(task: LookedTask, labels: Sequence[str]) -> float:
+def _last_shown(task: MeasuredTask, labels: Sequence[str]) -> float:
     """Twice as long as the slowest arm took: what follows is no longer about learning."""
     found = [time for label in labels if (time := _middle(task, label)) < math.inf]
     return max(2 * max(found), _FEWEST_EPOCHS) if len(found) == len(labels) and found else math.inf
 
 
-def _line(task: LookedTask, label: str, layer: int, last: float, *, with_chance: bool) -> Line:
+def _line(task: MeasuredTask, label: str, layer: int, last: float, *, with_chance: bool) -> Line:
     seeds, middle = _along(task, label), _middle(task, label)
     known = {epoch for run in seeds.values() for epoch in epochs_of(run, "focus_mass")}
     epochs = sorted(epoch for epoch in known if epoch <= last)

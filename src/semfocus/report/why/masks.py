@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from semfocus.analysis.statistics.rank import RankCorrelation
 from semfocus.analysis.why.focus_layers import HOW_CARRIED
 from semfocus.analysis.why.masks import MaskTest, mask_tests
-from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
 from semfocus.report.why.block import Table, WhyBlock, arms_in, carrying_lines, correlation_text
@@ -13,7 +13,7 @@ from semfocus.report.why.block import Table, WhyBlock, arms_in, carrying_lines, 
 _WHEN = {"start": "untrained", "end": "trained"}
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None with fewer than two arms of top-k, at other k or another temperature."""
     tests = mask_tests(tasks)
     labels = {run.label for test in tests for run, _ in test.points}

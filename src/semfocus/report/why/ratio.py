@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from semfocus.analysis.tables import speedup_text
 from semfocus.analysis.why.focus_layers import HOW_CARRIED
-from semfocus.analysis.why.measured_runs import LookedTask, middle
+from semfocus.analysis.why.measured_runs import MeasuredTask, middle
 from semfocus.analysis.why.ratio import RatioTest, less_than_of_noise, ratio_tests
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
@@ -14,7 +14,7 @@ from semfocus.words import count_of, span
 _WHEN = {"start": "untrained", "end": "after training"}
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no arm with a pattern was looked into beside full attention."""
     tests = ratio_tests(tasks)
     if not tests:

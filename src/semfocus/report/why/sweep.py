@@ -7,7 +7,7 @@ from typing import Any
 
 from semfocus.analysis.tables import speedup_text
 from semfocus.analysis.why.focus_layers import HOW_CARRIED
-from semfocus.analysis.why.measured_runs import LookedTask
+from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.analysis.why.sweep import Step, Sweep, sweeps_over_k
 from semfocus.report.figures import FIGURES
 from semfocus.report.palette import Ink
@@ -34,7 +34,7 @@ _PANELS = (
 _COLUMNS = ["task", "k", "speedup", "training", "held-out", "dispersion", "separation", "stay kept"]
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None if no task was run at three sizes or more."""
     sweeps = sweeps_over_k(tasks)
     if not sweeps:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from semfocus.analysis.why.focus_layers import HOW_CARRIED, carrying_layer, epochs_of, layer_value, layers_of
-from semfocus.analysis.why.measured_runs import LookedRun, LookedTask, middle, number_of
+from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask, middle, number_of
 from semfocus.analysis.why.yardsticks import YARDSTICKS, Yardstick, yardsticks
 from semfocus.report.curves import Sampled, with_quartiles
 from semfocus.report.figures import FIGURES
@@ -26,7 +26,7 @@ _SHORT = {
 }
 
 
-def block(tasks: Sequence[LookedTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
+def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
     """None with fewer than three arms."""
     legend = arms_in(tasks, inks)
     found = yardsticks(tasks)
@@ -94,7 +94,7 @@ def _correlations(found: Sequence[Yardstick]) -> list[list[str]]:
     ]
 
 
-def _cells(tasks: Sequence[LookedTask]) -> list[list[str]]:
+def _cells(tasks: Sequence[MeasuredTask]) -> list[list[str]]:
     rows = []
     for task in tasks:
         for label in task.labels:
@@ -105,7 +105,7 @@ def _cells(tasks: Sequence[LookedTask]) -> list[list[str]]:
     return rows
 
 
-def _along(tasks: Sequence[LookedTask]) -> Iterable[Line]:
+def _along(tasks: Sequence[MeasuredTask]) -> Iterable[Line]:
     """Of the tasks with the most runs that were measured along training."""
     there = [(sum(bool(run.along) for run in task.runs), task) for task in tasks]
     chosen = [task for num, task in sorted(there, key=lambda each: -each[0]) if num][:_MOST_ALONG]
@@ -122,7 +122,7 @@ def _along(tasks: Sequence[LookedTask]) -> Iterable[Line]:
                     )
 
 
-def _carried_along(run: LookedRun, quantity: str) -> dict[int, float | None]:
+def _carried_along(run: MeasuredRun, quantity: str) -> dict[int, float | None]:
     """In the layer that carries focus, where that was measured."""
     layer = carrying_layer(run)
     if layer is None or layer not in layers_of(run, quantity):
@@ -132,7 +132,7 @@ def _carried_along(run: LookedRun, quantity: str) -> dict[int, float | None]:
     }
 
 
-def _line(task: LookedTask, label: str, quantity: str) -> tuple[list[int], Sampled] | None:
+def _line(task: MeasuredTask, label: str, quantity: str) -> tuple[list[int], Sampled] | None:
     seeds = {}
     for seed, run in task.of(label).items():
         own = _carried_along(run, quantity) or {

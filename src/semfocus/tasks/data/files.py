@@ -26,7 +26,7 @@ HeaderCheck = Callable[[Path, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
-class Row:
+class DataRow:
     """One labelled sequence and the line it came from; `split` is "train", "held_out" or ""."""
 
     line: int
@@ -34,12 +34,12 @@ class Row:
     label: str
     split: str
 
-    def without(self, symbols: Iterable[str]) -> "Row":
+    def without(self, symbols: Iterable[str]) -> "DataRow":
         """The row less some symbols."""
         return replace(self, symbols=tuple(each for each in self.symbols if each not in symbols))
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[DataRow]:
     """The rows of a file by its ending; an error names the line."""
     for line, fields in read_fields(path, _check_header):
         yield _row(path, line, fields)
@@ -111,7 +111,7 @@ def _read_jsonl(path: Path, _check: HeaderCheck | None) -> Iterator[tuple[int, d
             yield line, {name.lower(): value for name, value in fields.items()}
 
 
-def _row(path: Path, line: int, fields: dict[str, Any]) -> Row:
+def _row(path: Path, line: int, fields: dict[str, Any]) -> DataRow:
     sequence = _column(path, line, fields, SEQUENCE_NAMES, "sequence")
     label = _column(path, line, fields, LABEL_NAMES, "label")
     symbols = sequence.split() if isinstance(sequence, str) else sequence
@@ -121,7 +121,7 @@ def _row(path: Path, line: int, fields: dict[str, Any]) -> Row:
         raise ValueError(f"{path}, line {line}: symbols must be words or integers, got {symbols!r}"[:200])
     if isinstance(label, dict | list | None) or str(label).strip() == "":
         raise ValueError(f"{path}, line {line}: the label is missing or not a single value: {label!r}")
-    return Row(line, tuple(map(str, symbols)), str(label).strip(), split_of(path, line, fields))
+    return DataRow(line, tuple(map(str, symbols)), str(label).strip(), split_of(path, line, fields))
 
 
 def split_of(path: Path, line: int, fields: dict[str, Any]) -> str:
