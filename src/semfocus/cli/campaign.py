@@ -112,7 +112,9 @@ def campaign(
     for line in failed:
         typer.echo(" ".join(line.split()), err=True)
     if failed:
-        fail(f"{len(failed)} of the campaign did not succeed; the same command tries again", SOME_RUNS_FAILED)
+        fail(
+            f"{len(failed)} of the campaign did not succeed; rerun the command to try again", SOME_RUNS_FAILED
+        )
 
 
 @contextmanager

@@ -114,7 +114,7 @@ def learned_sentence(guess: float, learned: Mapping[str, int], num_seeds: int) -
     """How many seeds of each arm learned, where that differs: a share of steps hardly shows it."""
     counted = ", ".join(f"{name} {num}/{num_seeds}" for name, num in learned.items())
     return (
-        f"Seeds that ended well below a guess (a loss of {guess:.3g}): {counted}. "
+        f"Seeds that beat a frequency baseline (loss {guess:.3g}): {counted}. "
         "Ratios of steps hardly show that: they end at the lowest loss that both runs of a seed reached."
     )
 
