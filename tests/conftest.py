@@ -14,6 +14,9 @@ from semfocus.runs import RunSpec, Store, open_store
 from semfocus.studies import run_study
 from semfocus.training import run
 
+#: programs for another version of semfocus
+collect_ignore = ["fixtures"]
+
 #: threads per run, unless a test asks for a number: see portable.py
 THREADS = int(os.environ.get("SEMFOCUS_TEST_THREADS", "1"))
 

@@ -8,12 +8,11 @@ A command *passes* a file if a function of it is called in the process of the co
 
 import ast
 import json
-import os
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -25,7 +24,7 @@ SOURCE = Path(semfocus.__file__).parent
 
 TRAINED = ["train", "even_pairs", "-q", "-s", "training.epochs=1", "-s", "training.num_train=20"]
 TRAINED += ["-s", "training.num_held_out=20", "-s", "model.d_model=8", "-s", "model.d_mlp=8"]
-QUICK = ["study", "quick", "--seeds", "1", "-s", "training.epochs=1", "--executor", "pool"]
+QUICK = ["study", "quick", "--seeds", "1", "-s", "training.epochs=1"]
 
 
 @dataclass
@@ -78,18 +77,20 @@ def passed_by(*arguments: str, before: Callable[[], list[str]] = list) -> Passed
 
     from semfocus.cli.app import app
 
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            more = before()
-            with passing() as found:
-                result = CliRunner().invoke(app, [*arguments, *more])
-        finally:
-            os.chdir(here)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        words = [*arguments, *before()]
+        with passing() as found:
+            result = CliRunner().invoke(app, words)
     if result.exit_code != 0:
-        raise RuntimeError(f"{' '.join(arguments)}: {result.output}{result.stderr}") from result.exception
+        raise RuntimeError(f"{' '.join(words)}: {result.output}{result.stderr}") from result.exception
     return found
+
+
+def passed_twice(*arguments: str) -> tuple[Passed, Passed]:
+    """What a study passes without its report; and with it, once the runs are there."""
+    with tempfile.TemporaryDirectory() as store:
+        words = [*arguments, "--store", store]
+        return passed_by(*words, "--no-report"), passed_by(*words)
 
 
 def passed_by_attention() -> Passed:

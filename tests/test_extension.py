@@ -215,6 +215,25 @@ class NumWeights(Measurement):
     def keep(self, directory: Any, part: Any, found: int) -> None:
         directory.keep(self.name, [{"num": found}])
 '''
+CLAIM = '''
+
+def _no_run_failed(summaries: Sequence["TaskSummary"]) -> Ruling:
+    """Of all runs, in whatever comparison."""
+    runs = [run for each in summaries for runs in each.comparison.arms.values() for run in runs]
+    failed = sum(run["state"] != "done" for run in runs)
+    return Ruling("contradicted" if failed else "supported", [NumberLine(f"{failed} of {len(runs)} failed", "")])
+
+
+NO_RUN_FAILED = Claim(
+    "no_run_failed",
+    "Every run ends as it should.",
+    SOURCE,
+    "last_bits",
+    "no run failed",
+    "a run failed",
+    _no_run_failed,
+)
+'''
 RECIPE = '''"""last_bits: is the last bit learned?"""
 
 from semfocus.runs import RunSpec
@@ -267,6 +286,8 @@ import tempfile
 import torch
 import semfocus
 from semfocus import SecondBest, attention, parse_pattern
+from semfocus.analysis.claims import judge_all
+from semfocus.analysis.summaries import analyse
 from semfocus.measurements import NumWeights
 from semfocus.model import Classifier, ModelConfig
 from semfocus.probes import QUANTITIES, probe_rows
@@ -298,6 +319,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(record.state, record.measurements["num_weights"] == [{"num": record["num_parameters"]}])
     picture = semfocus.Study([spec], folder).run(executor="serial", quiet=True).figure("last_accuracy")
     shown = [record.curve["held_out_accuracy"][-1]]
+    (judged,) = [each for each in judge_all(analyse([record])) if each.name == "no_run_failed"]
+    print(judged.verdict, *judged.numbers)
     print(picture.frame["accuracy"].to_list() == shown, "second_best" in picture.svg(), picture.written("pdf")[:4])
     study = semfocus.Study("last_bits", folder)
     print(study.question, len(study.specs), study.specs[0].task)
@@ -347,6 +370,13 @@ def test_what_the_page_says_can_be_added_joins_the_package(tmp_path: Path) -> No
     line = 'STUDY_FIGURES["last_accuracy"] = LAST_ACCURACY'
     package.insert("report/figures/__init__.py", "STUDY_FIGURES", line)
 
+    name = "analysis/claims/limits.py"
+    text = (package.source / name).read_text(encoding="utf-8") + CLAIM
+    needed = "from semfocus.analysis.claims.claim import NumberLine\n"
+    first = "from semfocus.analysis.claims.claim import"
+    (package.source / name).write_text(text.replace(first, needed + first, 1), "utf-8")
+    package.insert("analysis/claims/__init__.py", "CLAIMS", "    limits.NO_RUN_FAILED,")
+
     room = "recipes/beyond" if (package.source / "recipes" / "beyond").is_dir() else "recipes"
     package.write(f"{room}/last_bits.py", RECIPE)
     line = f"from semfocus.{room.replace('/', '.')} import last_bits"
@@ -360,6 +390,7 @@ def test_what_the_page_says_can_be_added_joins_the_package(tmp_path: Path) -> No
         "True 0.5",
         "45 True mass",
         "done True",
+        "supported 0 of 1 failed",
         "True True b'%PDF'",
         "Is the last bit learned? 2 last_bit",
     ]
