@@ -317,6 +317,145 @@ class Additive(nn.Module):
         return self.mix[0](x)
 
 
+class Written(nn.Module):
+    """One of the functions below, which no reading of code finds."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.over_keys, self.fewer = nn.Linear(6, 6), nn.Parameter(torch.ones(6, 3))
+        self.register_buffer("keys", torch.zeros(2, 9, WIDTH))
+        self.register_buffer("values", torch.zeros(2, 9, WIDTH))
+        self.function = [function]
+
+    def forward(self, x):
+        return self.function[0](self, x)
+
+    def kept(self):
+        keys, values = self.keys[:, :6], self.values[:, :6]
+        return lambda x: (self.query(x) @ keys.mT).softmax(-1) @ values
+
+
+def cache(self, x):
+    with torch.no_grad():
+        self.keys[:, :6], self.values[:, :6] = self.key(x), self.value(x)
+    return self.kept()(x)
+
+
+def copied_cache(self, x):
+    with torch.no_grad():
+        kept = self.kept()  # views that are older than what is written
+        self.keys[:, :6].copy_(self.key(x))
+        self.values[:, :6].copy_(self.value(x))
+    return kept(x)
+
+
+def indexed_cache(self, x):
+    self.keys[:, torch.arange(6)] = self.key(x).detach()
+    self.values[:, torch.arange(6)] = self.value(x).detach()
+    return self.kept()(x)
+
+
+def data_of_a_cache(self, x):
+    self.keys.data[:, :6], self.values.data[:, :6] = self.key(x).data, self.value(x).data
+    return self.kept()(x)
+
+
+def scores_under_a_linear_layer(self, x):
+    return self.over_keys(scores(x)).softmax(-1) @ self.value(x)
+
+
+def scores_of_fewer_keys(self, x):
+    return (scores(x) @ self.fewer).softmax(-1) @ (self.fewer.mT @ self.value(x))
+
+
+def weights_of_a_linear_layer(self, x):
+    return self.query(x)[..., :6].softmax(-1) @ self.value(x)
+
+
+def sparse(self, x):
+    return torch.stack([torch.sparse.mm(scores(each).softmax(-1).to_sparse(), each) for each in x])
+
+
+def convolution(self, x):
+    return torch.cat([F.conv1d(each[None], scores(each).softmax(-1)[:, :, None]) for each in x])
+
+
+def bag_of_embeddings(self, x):
+    rows = torch.arange(6).repeat(6, 1)
+    weights = scores(x).softmax(-1)
+    bags = [F.embedding_bag(rows, x[i], per_sample_weights=weights[i], mode="sum") for i in range(2)]
+    return torch.stack(bags)
+
+
+def neighbourhood(self, x):
+    keys, values = (F.pad(each, (0, 0, 1, 1)).unfold(1, 3, 1) for each in (self.key(x), self.value(x)))
+    weights = (self.query(x)[..., None] * keys).sum(2).softmax(-1)
+    return (weights[:, :, None] * values).sum(-1)
+
+
+def graph(self, x):
+    nodes = self.value(x).flatten(0, 1)
+    count = len(nodes)
+    to, of = (
+        each.flatten() for each in torch.meshgrid(torch.arange(count), torch.arange(count), indexing="ij")
+    )
+    raised = F.leaky_relu(self.query(x).flatten(0, 1)[to, 0] + self.key(x).flatten(0, 1)[of, 0]).exp()
+    weights = raised / torch.zeros(count).scatter_add(0, to, raised)[to]
+    into = to[:, None].expand(-1, WIDTH)
+    return torch.zeros_like(nodes).scatter_add(0, into, weights[:, None] * nodes[of]).view_as(x)
+
+
+def one_key_after_the_other(self, x):
+    weights, values = scores(x).softmax(-1), self.value(x)
+    return sum(weights[:, :, key, None] * values[:, key, None] for key in range(6))
+
+
+def added_products(self, x):
+    weights, output = scores(x).softmax(-1), torch.zeros_like(x)
+    for key in range(6):
+        of_key = weights[:, :, key, None].expand_as(x)
+        output = torch.addcmul(output, of_key, x[:, key, None].expand_as(x))
+    return output
+
+
+def normalised(raised, x):
+    return (raised / raised.sum(-1, keepdim=True)) @ x
+
+
+def power(self, x):
+    return normalised(torch.pow(torch.tensor(math.e), scores(x)), x)
+
+
+def power_of_a_number(self, x):
+    return normalised(math.e ** scores(x), x)
+
+
+def expm1(self, x):
+    return normalised(torch.expm1(scores(x)) + 1, x)
+
+
+def distances(self, x):
+    return normalised(torch.exp(-torch.cdist(x, x)), x)
+
+
+WRITTEN = (
+    *(cache, copied_cache, indexed_cache, data_of_a_cache, scores_under_a_linear_layer, scores_of_fewer_keys),
+    *(weights_of_a_linear_layer, sparse, convolution, bag_of_embeddings, neighbourhood, graph),
+    *(one_key_after_the_other, added_products, power, power_of_a_number, expm1, distances),
+)
+
+
+@torch.library.custom_op("tests_flash_attn::forward", mutates_args=())
+def flash(x: torch.Tensor) -> torch.Tensor:
+    return scores(x).softmax(-1) @ x
+
+
+class OperationOfALibrary(nn.Module):
+    def forward(self, x):
+        return torch.ops.tests_flash_attn.forward(x)
+
+
 class AsHook(nn.Identity):
     """Attention in a hook, not in a forward."""
 
@@ -375,7 +514,9 @@ WAYS = {
 } | {
     "FunctionOfADictionary": lambda: FromADictionary("plain"),
     "WrittenInADictionary": lambda: FromADictionary("written"),
+    "OperationOfALibrary": OperationOfALibrary,
 }
+WAYS |= {each.__name__: functools.partial(Written, each) for each in WRITTEN}
 CONTEXTS = {"grad": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
 
 
@@ -481,6 +622,29 @@ class GatedPooling(nn.Module):
         return self.after(x, pooled, pooled, need_weights=False)[0]
 
 
+class RouterOfTheBest(Router):
+    """Scores of the best first, then the softmax; experts mixed by a matrix product."""
+
+    def forward(self, x):
+        best, which = self.gate(x).topk(2)
+        outputs = torch.stack([expert(x) for expert in self.experts], -2)
+        chosen = outputs.gather(-2, which.unsqueeze(-1).expand(*which.shape, WIDTH))
+        return torch.einsum("ble,bled->bld", best.softmax(-1), chosen)
+
+
+class MixtureOfLayers(nn.Module):
+    """As in ELMo."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(3))
+
+    def forward(self, x):
+        layers = torch.stack([x, x + 1, 2 * x])
+        weights = self.weights.softmax(0)
+        return torch.einsum("k,kbld->bld", weights, layers) + (weights[:, None, None, None] * layers).sum(0)
+
+
 class SoftEmbedding(nn.Module):
     """A mean of parameters under a softmax over classes."""
 
@@ -508,7 +672,10 @@ class Head(nn.Module):
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16], ids=["", "autocast"])
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
-@pytest.mark.parametrize("module", [Router, HyperConnection, GatedPooling, SoftEmbedding, Gate, Head])
+@pytest.mark.parametrize(
+    "module",
+    [Router, RouterOfTheBest, MixtureOfLayers, HyperConnection, GatedPooling, SoftEmbedding, Gate, Head],
+)
 def test_what_is_no_attention_stops_nobody(module, training, dtype):
     model = beside(module()).train(training)
     apply(model, TopK(2))

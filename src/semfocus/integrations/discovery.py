@@ -136,7 +136,7 @@ _FUNCTIONS = {
     "_flash_attention_forward",
     "memory_efficient_attention",
 }
-_PRODUCTS = {MATRIX_PRODUCT, "matmul", "bmm", "baddbmm", "mm"}
+_PRODUCTS = {MATRIX_PRODUCT, "matmul", "bmm", "baddbmm", "mm", "einsum"}
 _TRANSPOSED = {
     "transpose",
     "permute",
@@ -238,8 +238,9 @@ def _refusal_of(module: nn.Module) -> str | None:
     if cls.__module__.startswith("transformers."):
         computes = named  # routers of experts have a softmax too
     else:
-        multiplies = not names.isdisjoint(_PRODUCTS)
-        computes = "einsum" in names or (multiplies and (named or not names.isdisjoint(_TRANSPOSED)))
+        products = names & _PRODUCTS  # routers of experts have one, too
+        transposes = not names.isdisjoint(_TRANSPOSED) or ("einsum" in products and len(products) > 1)
+        computes = bool(products) and (named or transposes)
     return "computes its attention by itself" if computes else None
 
 
