@@ -1,7 +1,9 @@
 """A study as a value: from a name, a file or a list of specs to records, findings, a table, figures and a page."""
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -144,6 +146,40 @@ def test_what_moved_before_learning_is_told_by_layer_for_each_contrast(store: St
     assert read.layers[0].focus is not None
     assert read.layers[0].focus.difference == pytest.approx(focus.difference, abs=1e-5)
     assert not Study(mini_study(), store).run(**SERIAL).mediations
+
+
+def test_page_markdown_claims_and_values_are_of_one_analysis(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+    for module, name in (
+        ("semfocus.analysis.plans", "analyse_planned"),
+        ("semfocus.analysis.plans", "planned_findings"),
+        ("semfocus.analysis.claims", "judge_all"),
+        ("semfocus.analysis.why.mediators", "mediations"),
+    ):
+        true = getattr(import_module(module), name)
+
+        def counted(*given: Any, true: Any = true, name: str = name) -> Any:
+            calls[name] += 1
+            return true(*given)
+
+        monkeypatch.setattr(f"{module}.{name}", counted)
+    head = "from semfocus.measurements import Inside"
+    more = 'MEASURE = [Inside(samples=8, every=1)]\nCONTRASTS = [("full", "top_k(2)")]'
+    result = Study(study_file(tmp_path, head, more), store).run(**SERIAL)
+    page, text = (result.report(tmp_path / name).read_text(encoding="utf-8") for name in ("a.html", "a.md"))
+    assert page.startswith("<!DOCTYPE html>")
+    assert text.startswith("# Does it learn?")
+    assert "Did attention move before learning did" in text
+    assert result.findings
+    assert result.mediations
+    assert result.analysis.judged
+    at_both_sizes = 2
+    assert calls == {
+        **{"analyse_planned": 1, "planned_findings": 1, "judge_all": 1},
+        **{"mediations": at_both_sizes},
+    }
 
 
 @pytest.mark.parametrize(("value", "words"), [("float('inf')", "JSON"), ("{1, 2}", "JSON serializable")])

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.statistics.sequential import LOOKS
 from semfocus.execution.executor import Conditions
 from semfocus.measurements import Inside, Landscape, Measurement
@@ -296,8 +297,8 @@ class StudyResult:
         how = replace(self.how, recipe_file=self.study.recipe_file(self.specs), watcher=None)
         problems = measure_runs(measurements, self.done, self.study.store, how)
         result = replace(self, problems=problems)
-        if "summaries" in vars(self):  # of the same records: what was measured is read when it is asked for
-            vars(result)["summaries"] = self.summaries
+        if "analysis" in vars(self):  # the comparisons are those of the same records
+            vars(result)["analysis"] = self.analysis.measured_anew()
         return result
 
     @property
@@ -312,26 +313,24 @@ class StudyResult:
         ]
 
     @cached_property
+    def analysis(self) -> Analysis:
+        """What follows from the records, computed once; a report prints it."""
+        return Analysis(self.records, self.plans, self.study.source.own_settings)
+
+    @property
     def summaries(self) -> "list[TaskSummary]":
-        """For each comparison, each arm against the baseline; computed once."""
-        from semfocus.analysis.plans import analyse_planned
+        """For each comparison, each arm against the baseline."""
+        return self.analysis.summaries
 
-        return analyse_planned(self.records, self.plans, self.study.source.own_settings)
-
-    @cached_property
+    @property
     def findings(self) -> "list[Finding]":
         """What the runs show: the contrasts over all tasks first, then on each task every arm against the baseline."""
-        from semfocus.analysis.findings import findings_of
+        return self.analysis.findings
 
-        return findings_of(self.summaries, self.study.contrasts)
-
-    @cached_property
+    @property
     def mediations(self) -> "list[Mediation]":
         """What had moved before learning did: for each contrast focus mass and effective keys by layer; empty where nothing was measured so."""
-        from semfocus.analysis.why.measured_runs import measured_tasks
-        from semfocus.analysis.why.mediators import mediations
-
-        return mediations(measured_tasks(self.summaries), self.study.contrasts)
+        return [each for own in self.analysis.mediations.values() for each in own]
 
     @property
     def is_decided(self) -> bool:
@@ -365,17 +364,12 @@ class StudyResult:
         return STUDY_FIGURES[name].of(self.summaries)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the page that answers the study's question (default: NAME.html in the store)."""
-        from semfocus.report import write_report
+        """Write the page that answers the study's question (default: NAME.html in the store); a path with .md: Markdown."""
+        from semfocus.report import write_markdown, write_report
 
-        return write_report(
-            self.records,
-            path or self.study.store.path / f"{self.study.name}.html",
-            plans=self.plans,
-            title=self.study.question,
-            summaries=self.summaries,
-            findings=self.findings,
-        )
+        place = Path(path or self.study.store.path / f"{self.study.name}.html")
+        write = write_markdown if place.suffix == ".md" else write_report
+        return write(self.records, place, plans=self.plans, title=self.study.question, analysis=self.analysis)
 
     def pages(self, path: str | os.PathLike[str] | None = None) -> list[Path]:
         """The report and, where the loss was computed around the models, a page about that: `small-landscapes.html`."""

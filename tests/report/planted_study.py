@@ -3,7 +3,7 @@
 from typing import Any
 
 from semfocus.analysis.overview import arm_groups
-from semfocus.analysis.summaries import analyse
+from semfocus.analysis.plans import Analysis
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
 from tests.analysis.why.planted import EPOCHS, TASKS, record, row
@@ -89,6 +89,6 @@ def study(tasks: tuple[str, ...] = tuple(PLANTED)) -> Rows:
 
 
 def blocks(records: Rows) -> list[Any]:
-    summaries = analyse(records)
-    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    analysis = Analysis.of(records)
+    (why,) = why_sections(analysis, inks(arm_groups(analysis.summaries)))
     return why.blocks

@@ -10,6 +10,7 @@ import pytest
 import vl_convert
 from jsonschema import Draft7Validator
 
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.summaries import analyse
 from semfocus.report.curves import epoch_grid, sample
 from semfocus.report.figures import FIGURES, Look, Picture
@@ -108,7 +109,7 @@ def test_arms_of_a_comparison_look_different() -> None:
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
     """Those of a study in which everything was measured, by name, and one of each other kind."""
-    found = dict(study_pictures(analyse(why_study())))
+    found = dict(study_pictures(Analysis.of(why_study())))
     found |= {
         name: FIGURES[name].of(analyse(study(tasks=2, seeds=3, epochs=20)))
         for name in ("speedup", "curves", "survival")

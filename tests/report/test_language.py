@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semfocus.analysis.claims import judge_all
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.summaries import analyse
 from semfocus.report import write_markdown
 from semfocus.report.pages.study_page import report_page, write_figures
@@ -63,7 +64,7 @@ def test_markdown_has_the_same_words(tmp_path: Path) -> None:
 def test_a_figure_in_a_file_names_its_ticks_in_plain_numbers(tmp_path: Path) -> None:
     curves = next(
         path
-        for path in write_figures(analyse(language_records()), tmp_path, "svg")
+        for path in write_figures(Analysis.of(language_records()), tmp_path, "svg")
         if path.stem == "curves-1"
     )
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", curves.read_text(encoding="utf-8"))

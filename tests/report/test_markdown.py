@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.summaries import analyse
 from semfocus.analysis.tables import summary_rows
 from semfocus.report import write_markdown
@@ -44,7 +45,7 @@ def test_an_empty_store_has_a_text_too() -> None:
 
 @pytest.mark.parametrize("kind", ["pdf", "png", "svg"])
 def test_figures_are_written(kind: str, tmp_path: Path) -> None:
-    paths = write_figures(analyse(study(tasks=2, seeds=3, epochs=30)), tmp_path, kind)
+    paths = write_figures(Analysis.of(study(tasks=2, seeds=3, epochs=30)), tmp_path, kind)
     names = ["speedup", "curves-1", "survival-1", "curves-2", "survival-2"]
     assert [path.name for path in paths] == [f"{name}.{kind}" for name in names]
     begins = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}[kind]
@@ -63,10 +64,10 @@ def test_a_figure_is_whole_on_disk_before_it_takes_its_place(
 
     monkeypatch.setattr("os.fsync", no_room)
     with pytest.raises(OSError, match="no room"):
-        write_figures(analyse(study(tasks=1, seeds=2, epochs=10)), tmp_path, "svg")
+        write_figures(Analysis.of(study(tasks=1, seeds=2, epochs=10)), tmp_path, "svg")
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one of pdf, png, svg, got 'gif'"):
-        write_figures([], tmp_path, "gif")
+        write_figures(Analysis([]), tmp_path, "gif")

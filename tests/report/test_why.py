@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from semfocus.analysis.overview import arm_groups
-from semfocus.analysis.summaries import analyse
+from semfocus.analysis.plans import Analysis
 from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.report.markdown import plain, report_text
 from semfocus.report.pages.study_page import report_page
@@ -62,8 +62,8 @@ def study(tasks: tuple[str, ...] = TASKS, fixed: str = "banded(5)") -> list[dict
 
 
 def sections(records: list[dict[str, Any]]):
-    summaries = analyse(records)
-    return why_sections(summaries, inks(arm_groups(summaries)))
+    analysis = Analysis.of(records)
+    return why_sections(analysis, inks(arm_groups(analysis.summaries)))
 
 
 def test_every_test_has_its_question_a_figure_and_both_sides() -> None:
@@ -181,12 +181,12 @@ def deeper(records: planted_study.Rows) -> planted_study.Rows:
 def test_comparisons_that_are_not_tested_are_named() -> None:
     records = planted_study.study()
     both = [*records, *deeper(planted_study.study(tuple(planted_study.PLANTED)[:1]))]
-    summaries = analyse(both)
-    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    analysis = Analysis.of(both)
+    (why,) = why_sections(analysis, inks(arm_groups(analysis.summaries)))
     assert numbers(why.not_tested)[-1] == 6, "runs"
     assert "num_blocks 2" in why.not_tested
     assert plain(why.not_tested) in report_text(both)
     assert why.not_tested in Page(report_page(both)).text.replace("\u00a0", " ")
-    summaries = analyse(records)
-    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    analysis = Analysis.of(records)
+    (why,) = why_sections(analysis, inks(arm_groups(analysis.summaries)))
     assert why.not_tested == ""

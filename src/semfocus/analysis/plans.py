@@ -1,16 +1,84 @@
 """Runs as their studies meant them: what is compared with what, by which contrasts, and at which level."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.findings import Finding, findings_of
 from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel, spent_at
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.runs.arms import arm_of, flat, tasks_of
-from semfocus.runs.plan import Plan
+from semfocus.runs.plan import Plan, declared_contrasts
 from semfocus.runs.record import Record
+
+if TYPE_CHECKING:
+    from semfocus.analysis.claims import Judged
+    from semfocus.analysis.why.measured_runs import MeasuredTask
+    from semfocus.analysis.why.mediators import Mediation
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What records show, each part computed once, when it is first asked for: pages, texts, claims and studies print this.
+
+    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.summaries.analyse`) overrules them.
+    """
+
+    records: Sequence[Record]
+    plans: Sequence[Plan] = ()
+    apart_from: Collection[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Mapping[str, Any]],
+        plans: Sequence[Plan] = (),
+        apart_from: Collection[str] = (),
+    ) -> "Analysis":
+        """From any records."""
+        return cls([Record.of(each) for each in records], plans, apart_from)
+
+    @cached_property
+    def summaries(self) -> list[TaskSummary]:
+        """For each comparison, each arm against the baseline."""
+        return analyse_planned(self.records, self.plans, self.apart_from)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The declared contrasts over all tasks first, then on each task every arm against the baseline."""
+        return planned_findings(self.summaries, self.plans)
+
+    @cached_property
+    def judged(self) -> "list[Judged]":
+        """Every claim with its verdict."""
+        from semfocus.analysis.claims import judge_all
+
+        return judge_all(self.summaries)
+
+    @cached_property
+    def measured_tasks(self) -> "dict[str, list[MeasuredTask]]":
+        """The tasks with runs that were measured inside, at the paper's size and scaled down."""
+        from semfocus.analysis.claims.claim import by_size
+        from semfocus.analysis.why.measured_runs import measured_tasks
+
+        return {size: measured_tasks(own) for size, own in by_size(self.summaries)}
+
+    @cached_property
+    def mediations(self) -> "dict[str, list[Mediation]]":
+        """For each of these sizes, what had moved before learning did."""
+        from semfocus.analysis.why.mediators import mediations
+
+        contrasts = declared_contrasts(self.plans)
+        return {size: mediations(tasks, contrasts) for size, tasks in self.measured_tasks.items()}
+
+    def measured_anew(self) -> "Analysis":
+        """The same comparisons of runs in which more was measured since."""
+        other = Analysis(self.records, self.plans, self.apart_from)
+        known = {key: value for key, value in vars(self).items() if key in ("summaries", "findings")}
+        vars(other).update(known)
+        return other
 
 
 def levels(

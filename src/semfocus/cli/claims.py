@@ -72,8 +72,7 @@ def claims(
     Example: semfocus claims --rules
     Example: semfocus claims --results results
     """
-    from semfocus.analysis.claims import judge_all
-    from semfocus.analysis.plans import analyse_planned
+    from semfocus.analysis.plans import Analysis
     from semfocus.runs.plan import read_plans
 
     exported = exported_runs(results, more, store, summaries_count=True)
@@ -82,7 +81,7 @@ def claims(
         records, plans = with_runs(opened, opened.records()), read_plans(opened)
     else:
         records, plans = exported
-    judged = judge_all(analyse_planned(records, plans))
+    judged = Analysis(records, plans).judged
     needs = needs_of(judged, {record.run: record for record in records if record.state in ENDED})
     if as_json:
         print_json([_plain(claim, needs.get(claim.name, [])) for claim in judged])

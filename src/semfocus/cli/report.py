@@ -153,7 +153,7 @@ def _write(
         from semfocus.report import write_markdown
 
         return [write_markdown(records, output or folder / "report.md", plans=plans, title=title)]
-    from semfocus.analysis.plans import analyse_planned
+    from semfocus.analysis.plans import Analysis
     from semfocus.report.pages.study_page import write_figures
 
-    return write_figures(analyse_planned(records, plans), output or folder / "figures", kind)
+    return write_figures(Analysis(records, plans), output or folder / "figures", kind)

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semfocus.analysis.claims import counted, judge_all
+from semfocus.analysis.claims import Judged, counted
 from semfocus.analysis.overview import arm_groups, headline, how_judged, primary, scores
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.wording import TITLE, runs_text, setting_of
 from semfocus.durable import write_text
 from semfocus.measurements.lengths import length_table
@@ -26,8 +27,6 @@ from semfocus.report.tables import (
 )
 from semfocus.report.why import Why, why_sections
 from semfocus.runs.arms import task_title, tasks_of
-from semfocus.runs.plan import declared_contrasts
-from semfocus.runs.record import Record
 from semfocus.words import count_of, shortened, visible
 
 if TYPE_CHECKING:
@@ -42,9 +41,12 @@ def write_markdown(
     plans: Sequence["Plan"] = (),
     title: str = TITLE,
     apart_from: Collection[str] = (),
+    analysis: Analysis | None = None,
 ) -> Path:
     """Write the text and return its path."""
-    return write_text(path, report_text(records, plans=plans, title=title, apart_from=apart_from))
+    return write_text(
+        path, report_text(records, plans=plans, title=title, apart_from=apart_from, analysis=analysis)
+    )
 
 
 def report_text(
@@ -53,13 +55,16 @@ def report_text(
     plans: Sequence["Plan"] = (),
     title: str = TITLE,
     apart_from: Collection[str] = (),
+    analysis: Analysis | None = None,
 ) -> str:
     """The whole report as text."""
-    from semfocus.analysis.plans import analyse_planned, planned_findings
-
-    known = [Record.of(record) for record in records]
-    summaries = analyse_planned(known, plans, apart_from)
-    findings = planned_findings(summaries, plans)
+    analysis = Analysis.of(records, plans, apart_from) if analysis is None else analysis
+    known, plans, summaries, findings = (
+        analysis.records,
+        analysis.plans,
+        analysis.summaries,
+        analysis.findings,
+    )
     main = primary(summaries)
     parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
     if len(main) > 1:
@@ -75,10 +80,10 @@ def report_text(
     parts += [f"This text: {_code(f'{report_command(known, plans)} --format markdown')}"] if known else []
     for summary in summaries:
         parts += _comparison(summary, plans, len(main) > 1)
-    for why in why_sections(summaries, inks(arm_groups(summaries)), declared_contrasts(plans)):
+    for why in why_sections(analysis, inks(arm_groups(summaries))):
         parts += _why(why)
     if not summaries or any(not each.by_loss for each in summaries):
-        parts += ["## Claims", _claims(summaries)]
+        parts += ["## Claims", _claims(analysis.judged)]
     if any(record.get("state") != "done" for record in known):
         parts += ["## Runs that are not done", _troubled(known)]
     return "\n\n".join(parts) + "\n"
@@ -158,8 +163,7 @@ def _why(why: Why) -> list[str]:
     return parts
 
 
-def _claims(summaries: Sequence["TaskSummary"]) -> str:
-    judged = judge_all(summaries)
+def _claims(judged: Sequence[Judged]) -> str:
     with_numbers = [claim for claim in judged if claim.numbers]
     settings = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     parts = [plain(counted(judged))]

@@ -3,7 +3,7 @@
 import pytest
 
 from semfocus.analysis.overview import arm_groups
-from semfocus.analysis.summaries import analyse
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.why.break_conditions import break_conditions
 from semfocus.analysis.why.focus_layers import carried, carrying_layer, is_idle, layers_text
 from semfocus.analysis.why.masks import mask_tests
@@ -167,8 +167,9 @@ def test_nothing_is_said_where_nothing_was_measured_by_layer() -> None:
     only_full = [each for each in planted() if each["spec"]["model"]["inverse_temperature"] == 1]
     assert mediations(tasks_of(only_full)) == []
     for records in (pooled, only_full):
-        summaries = analyse(records)
-        blocks = [each for why in why_sections(summaries, inks(arm_groups(summaries))) for each in why.blocks]
+        analysis = Analysis.of(records)
+        sections = why_sections(analysis, inks(arm_groups(analysis.summaries)))
+        blocks = [each for why in sections for each in why.blocks]
         assert "focus" not in [each.name for each in blocks]
 
 
@@ -201,7 +202,7 @@ def test_page_text_and_figure_show_it_with_the_contrasts_of_the_plan() -> None:
     assert "Idle, and left out: layer 2 on even" in text
     page = report_page(records, plans=[plan])
     assert "Did attention move before learning did" in page
-    picture = study_pictures(analyse(records))["why-focus"]
+    picture = study_pictures(Analysis.of(records))["why-focus"]
     assert picture.frame["panel"].unique().to_list() == ["focus mass, layer 1"], "the idle layer is not drawn"
     medians = picture.frame.filter(picture.frame["member"].is_null())
     assert medians.filter(medians["arm"] == "full")["value"].to_list() == [0.1, 0.2, 0.9, 0.9, 0.9, 0.9]
@@ -253,8 +254,8 @@ def test_mechanism_tests_look_at_the_layer_that_carries_focus_and_name_it() -> N
         test for test in mask_tests(tasks) if (test.quantity, test.when) == ("mask_agreement_0.01", "end")
     )
     assert {value for _, value in stays.points} == {0.97, 0.95, 0.93}
-    summaries = analyse(records)
-    (why,) = why_sections(summaries, inks(arm_groups(summaries)))
+    analysis = Analysis.of(records)
+    (why,) = why_sections(analysis, inks(arm_groups(analysis.summaries)))
     blocks = {each.name: each for each in why.blocks}
     assert "even_pairs: layer 2 of full, layer 1 of top_k(1)" in blocks["dispersion-and-speedup"].says[-1]
     for name in ("masks", "kept-keys"):

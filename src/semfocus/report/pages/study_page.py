@@ -20,6 +20,7 @@ from semfocus.analysis.overview import (
     scores,
     sweeps,
 )
+from semfocus.analysis.plans import Analysis
 from semfocus.analysis.tables import EXPLANATION
 from semfocus.analysis.wording import TITLE, UNKNOWN, level_text, runs_text
 from semfocus.durable import write_text
@@ -33,12 +34,9 @@ from semfocus.report.palette import inks
 from semfocus.report.tables import FINDINGS_EXPLAINED, asked_findings, finding_table, target_table
 from semfocus.report.why import why_sections
 from semfocus.runs.arms import arm_of, task_title, tasks_of
-from semfocus.runs.plan import declared_contrasts
-from semfocus.runs.record import Record
 from semfocus.words import listed, p_value, percent, shortened, visible
 
 if TYPE_CHECKING:
-    from semfocus.analysis.findings import Finding
     from semfocus.analysis.summaries import TaskSummary
     from semfocus.runs.plan import Plan
 
@@ -50,17 +48,13 @@ def write_report(
     plans: Sequence["Plan"] = (),
     title: str = TITLE,
     apart_from: Collection[str] = (),
-    summaries: Sequence["TaskSummary"] | None = None,
-    findings: Sequence["Finding"] | None = None,
+    analysis: "Analysis | None" = None,
 ) -> Path:
     """Write the page and return its path.
 
-    Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.summaries.analyse`) overrules them.
-    `summaries` and `findings`: those of the records, where they were analysed before.
+    `plans`, `apart_from`: those of `semfocus.analysis.plans.Analysis`; `analysis`: where the records were analysed before.
     """
-    text = report_page(
-        records, plans=plans, title=title, apart_from=apart_from, summaries=summaries, findings=findings
-    )
+    text = report_page(records, plans=plans, title=title, apart_from=apart_from, analysis=analysis)
     return write_text(path, text)
 
 
@@ -70,17 +64,19 @@ def report_page(
     plans: Sequence["Plan"] = (),
     title: str = TITLE,
     apart_from: Collection[str] = (),
-    summaries: Sequence["TaskSummary"] | None = None,
-    findings: Sequence["Finding"] | None = None,
+    analysis: "Analysis | None" = None,
 ) -> str:
     """The page as text."""
-    from semfocus.analysis.claims import SIZES, counted, judge_all
-    from semfocus.analysis.plans import analyse_planned, planned_findings
+    from semfocus.analysis.claims import SIZES, counted
 
     painter()  # starts meanwhile
-    known = [Record.of(record) for record in records]
-    summaries = analyse_planned(known, plans, apart_from) if summaries is None else summaries
-    findings = planned_findings(summaries, plans) if findings is None else findings
+    analysis = Analysis.of(records, plans, apart_from) if analysis is None else analysis
+    known, plans, summaries, findings = (
+        analysis.records,
+        analysis.plans,
+        analysis.summaries,
+        analysis.findings,
+    )
     groups = arm_groups(summaries)
     chosen = inks(groups)
     main = primary(summaries)
@@ -96,7 +92,7 @@ def report_page(
         for each in summaries
         for key in [id(each)]
     }
-    scored, judged = scores(main), judge_all(summaries)
+    scored, judged = scores(main), analysis.judged
     asked = asked_findings(findings)
     targets = {percent(each.target) for each in summaries if not each.by_loss}
     return render(
@@ -126,7 +122,7 @@ def report_page(
         ],
         why=[
             (part, [(block, Markup("").join(map(album.add, block.figures))) for block in part.blocks])
-            for part in why_sections(summaries, chosen, declared_contrasts(plans))
+            for part in why_sections(analysis, chosen)
         ],
         claims=sorted(judged, key=lambda claim: claim.verdict == "undecided"),
         claims_counted=counted(judged),
@@ -146,30 +142,31 @@ def report_page(
     )
 
 
-def write_figures(summaries: Sequence["TaskSummary"], folder: Path, kind: str) -> list[Path]:
+def write_figures(analysis: Analysis, folder: Path, kind: str) -> list[Path]:
     """Every figure of the page as a file of its own; return their paths."""
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
     folder.mkdir(parents=True, exist_ok=True)
     return [
         picture.save(folder / f"{name}.{kind}")
-        for name, picture in study_pictures(summaries).items()
+        for name, picture in study_pictures(analysis).items()
         if picture.panels
     ]
 
 
-def study_pictures(summaries: Sequence["TaskSummary"]) -> dict[str, Picture]:
+def study_pictures(analysis: Analysis) -> dict[str, Picture]:
     """`speedup` for all tasks, `curves-N`, `survival-N`, `lengths-N`, `twins-N` for each comparison, `why-NAME` for each test.
 
     A second size of models has `why-NAME-2`, the further figures of a test `why-NAME-FIGURE`.
     """
+    summaries = analysis.summaries
     chosen = inks(arm_groups(summaries))
     found = {"speedup": FIGURES["speedup"].of(summaries, inks=chosen)}
     for number, summary in enumerate(summaries, start=1):
         for name in ("curves", "survival", "lengths", "twins"):
             title = f"{shortened(summary.comparison.title, 40)}: {FIGURES[name].title[0].lower()}{FIGURES[name].title[1:]}"
             found[f"{name}-{number}"] = FIGURES[name].of([summary], inks=chosen).named(title)
-    for part in why_sections(summaries, chosen):
+    for part in why_sections(analysis, chosen):
         for block in part.blocks:
             for place, picture in enumerate(block.figures):
                 name = f"why-{block.name}" + (f"-{picture.figure.name}" if place else "")

@@ -1,40 +1,33 @@
 """Why did it learn faster, or not? One mechanism test a file: the question, the figure, what the numbers say and do not say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from semfocus.report.palette import Ink
 from semfocus.report.why.block import Why, WhyBlock
 
 if TYPE_CHECKING:
-    from semfocus.analysis.summaries import TaskSummary
+    from semfocus.analysis.plans import Analysis
 
 __all__ = ["Why", "WhyBlock", "why_sections"]
 
 
-def why_sections(
-    summaries: Sequence["TaskSummary"],
-    inks: Mapping[str, Ink],
-    contrasts: Sequence[tuple[str, str]] = (),
-) -> list[Why]:
-    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements.
-
-    `inks` of all arms; `contrasts`: what the study is about, if it says so.
-    """
+def why_sections(analysis: "Analysis", inks: Mapping[str, Ink]) -> list[Why]:
+    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
     from semfocus.analysis.claims.claim import by_size
-    from semfocus.analysis.why.measured_runs import measured_tasks, not_tested_text
+    from semfocus.analysis.why.measured_runs import not_tested_text
     from semfocus.report.why import break_conditions, dispersion, focus, masks, ratio, sweep, yardstick
 
     found = []
-    for size, own in by_size(summaries):
-        tasks = measured_tasks(own)
+    for size, own in by_size(analysis.summaries):
+        tasks = analysis.measured_tasks[size]
         if not tasks:
             continue
         tests = (
             *(dispersion.block, ratio.block, yardstick.block),
             *(masks.block, sweep.block, break_conditions.block),
         )
-        made = [focus.block(tasks, inks, contrasts), *(test(tasks, inks) for test in tests)]
+        made = [focus.block(tasks, inks, analysis.mediations[size]), *(test(tasks, inks) for test in tests)]
         blocks = [block for block in made if block is not None]
         num = sum(len(task.runs) for task in tasks)
         if blocks:

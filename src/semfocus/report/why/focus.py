@@ -6,7 +6,7 @@ from statistics import median
 
 from semfocus.analysis.why.focus_layers import HOW_IDLE, epochs_of, is_idle, layer_value, layers_of, name_of
 from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
-from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift, mediations
+from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift
 from semfocus.analysis.wording import bounded, interval
 from semfocus.report.curves import with_quartiles
 from semfocus.report.figures import FIGURES
@@ -23,10 +23,9 @@ _SIDES = {"more": "more", "less": "less", "unclear": "no clear difference"}
 
 
 def block(
-    tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink], contrasts: Sequence[tuple[str, str]] = ()
+    tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink], found: Sequence[Mediation]
 ) -> WhyBlock | None:
     """None where nothing was measured layer by layer in two arms."""
-    found = mediations(tasks, contrasts)
     if not found:
         return None
     drawn = list(_lines(tasks, found))
