@@ -12,9 +12,10 @@ import torch
 
 from semfocus import Study
 from semfocus.campaign import open_campaign
-from semfocus.report.export import read_export
+from semfocus.report.export import FORMATS, export, read_export
 from semfocus.runs import RunSpec, Store
 from semfocus.training.trained_run import load_run
+from semfocus.words import number
 from tests.test_layers import LEVELS
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,18 @@ def test_a_file_with_a_pattern_a_task_and_a_measurement_is_a_study(mine: Path, s
     for spec, record in zip(result.specs, result.records, strict=True):
         (row,) = record.measurements["weight_norm"]
         assert row == {"power": 2, "norm": pytest.approx(weight_norm(spec, store), rel=1e-5)}
+
+    page, text = (
+        result.report(mine.with_name(name)).read_text(encoding="utf-8") for name in ("a.html", "a.md")
+    )
+    assert "Also measured: weight_norm</h2>" in page
+    assert "## Also measured: weight\\_norm" in text
+    (row,) = result.records[0].measurements["weight_norm"]
+    assert all(number(row["norm"]) in shown for shown in (page, text))
+    for kind in FORMATS:
+        export(result.records, mine.parent / kind, kind)
+        read = {record.run: record.measured("weight_norm") for record in read_export(mine.parent / kind)}
+        assert read == {record.run: record.measured("weight_norm") for record in result.records}
 
     again = Study(mine, store).run(executor="serial", quiet=True)  # nothing is missing any more
     assert [record.measurements["weight_norm"] for record in again.records] == [
@@ -101,7 +114,7 @@ def test_a_campaign_may_have_a_study_file_among_its_stages(mine: Path, store: St
     assert opened.run(only="mine", executor="serial", quiet=True) == []
     records = read_export(mine.parent / "tables" / "mine")
     assert {record.spec["pattern"] for record in records} == {"full", "every_other(2)"}
-    assert all(record.measured("weight_norm") for record in store.records()), "measured, in the store"
+    assert all(record.measured("weight_norm") for record in records)
 
 
 class Package:

@@ -11,7 +11,7 @@ from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.measurements.interior import rows_inside, rows_noted_along
 from semfocus.measurements.twins import twin_table
-from semfocus.report.export import export, read_export
+from semfocus.report.export import archive, export, read_export
 from semfocus.report.export.folder import folders_of_tables
 from semfocus.runs import RunSpec
 from semfocus.runs.record import TARGET_ACCURACY, Record
@@ -207,3 +207,28 @@ def test_what_is_no_export_is_named(content: dict[str, bytes], message: str, tmp
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no folder .*reslts"):
         folders_of_tables([tmp_path / "reslts"])
+
+
+@KINDS
+def test_a_measurement_of_ones_own_comes_back_whatever_its_names_are(kind: str, tmp_path: Path) -> None:
+    """Its name is that of a table, and its rows have a column of every table."""
+    rows = [{"seed": 5, "run": "a", "values": [1.5, 2.0]}, {"seed": 6, "text": "=1+1"}]
+    known = [Record.of(each) for each in study(tasks=1, seeds=2, epochs=3)]
+    measured = [known[0].with_measurements(runs=rows, curves=rows[:1]), *known[1:]]
+    export(measured, tmp_path, kind)
+    read = {record.run: record for record in read_export(tmp_path)}
+    assert read.keys() == {record.run for record in known}
+    first = read.pop(known[0].run)
+    assert (first.measured("runs"), first.measured("curves")) == (rows, rows[:1])
+    assert first.curve["epoch"] == known[0].curve["epoch"]
+    assert not any(record.measured("runs") for record in read.values())
+
+
+def test_a_growing_folder_keeps_a_measurement_of_ones_own(tmp_path: Path) -> None:
+    first, second, *_ = [Record.of(each) for each in study(tasks=1, seeds=2, epochs=3)]
+    for record, value in ((first, 1.0), (second, 2.0)):
+        archive([record.with_measurements(mine=[{"value": value}])], tmp_path)
+    assert {record.run: record.measured("mine") for record in read_export(tmp_path)} == {
+        first.run: [{"value": 1.0}],
+        second.run: [{"value": 2.0}],
+    }

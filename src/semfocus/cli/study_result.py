@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from semfocus.cli.output import print_json
+from semfocus.measurements.measurement import own_tables
 from semfocus.runs.arms import arm_of, run_title, task_title, varying_keys
 from semfocus.runs.directory import FAILURE
 from semfocus.words import count_of
@@ -72,6 +73,10 @@ def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) ->
         "probe_errors": errors["inside"],
         "not_measured_along": not_along,
         "landscape_errors": errors["landscape"],
+        "measurements": {
+            name: [{"run": record.run, "row": row} for record, row in rows]
+            for name, rows in own_tables(result.records).items()
+        },
         "errors": {name: lines for name, lines in errors.items() if lines},
         "records": result.records,
     }

@@ -1,7 +1,7 @@
 """What every measurement of a trained run can do; a recipe lists them: MEASURE = [Inside(), Twins()]."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +12,7 @@ from semfocus.runs.shape import KEPT_FILES
 
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory, RunSpec
+    from semfocus.runs.record import Record
 
 #: what a measurement lacks in one run: a plain value that travels as JSON to whoever computes it
 Part = Any
@@ -20,6 +21,9 @@ Notify = Callable[[dict[str, Any]], None]
 
 #: files of measurements of ours under other names
 RESERVED = {file for name, (file, _) in KEPT_FILES.items() if file != f"{name}.json"}
+
+#: what has figures and tables of its own
+OURS = frozenset({"lengths", "inside", "along", "twins", "landscape"})
 
 #: every kind of measurement by its name; a subclass adds itself
 MEASUREMENTS: dict[str, type["Measurement"]] = {}
@@ -44,6 +48,10 @@ class Measurement(ABC):
         if f"{name}.json" in RESERVED or name in ("env", "spec", "record"):
             raise ValueError(
                 f"the measurement {cls.__name__}: {name}.json is another file of a run, choose another name"
+            )
+        if name == "along":  # of exported records, what was measured inside along training
+            raise ValueError(
+                f"the measurement {cls.__name__}: {name!r} means something else, choose another name"
             )
         known = MEASUREMENTS.get(name)
         if known is not None and known.__module__.split(".")[0] == "semfocus" != cls.__module__.split(".")[0]:
@@ -93,6 +101,11 @@ class Measurement(ABC):
         """Held while parts are computed, where two processes should not compute the same."""
         return nullcontext()
 
+    @classmethod
+    def table(cls, record: "Record") -> list[dict[str, Any]]:
+        """What was found in a run as rows for pages, texts and exports: by default the rows that are kept."""
+        return record.measured(cls.name)
+
     def complete(self, directory: "RunDirectory", device: str = "auto", threads: int = 1) -> None:
         """Compute and keep, in this process, all that is missing."""
         for part in self.missing(directory, device, threads):
@@ -110,3 +123,20 @@ def measurement_of(name: str, values: dict[str, Any]) -> Measurement:
         raise ValueError(f"unknown measurement {name!r}{did_you_mean(name, MEASUREMENTS)}")
     read = {key: tuple(each) if isinstance(each, list) else each for key, each in values.items()}
     return MEASUREMENTS[name](**read)
+
+
+def own_tables(records: "Iterable[Record]") -> "dict[str, list[tuple[Record, dict[str, Any]]]]":
+    """The rows of every measurement that is not one of ours, by its name, each with its run.
+
+    Exported rows, and those whose class nobody has loaded, are as they were kept.
+    """
+    found: dict[str, list[tuple[Record, dict[str, Any]]]] = {}
+    for record in records:
+        for name in record.measurements:
+            if name in OURS or not name.isidentifier():
+                continue
+            kind = MEASUREMENTS.get(name)
+            as_kept = kind is None or record.directory is None
+            rows = record.measured(name) if as_kept else MEASUREMENTS[name].table(record)
+            found.setdefault(name, []).extend((record, row) for row in rows)
+    return {name: found[name] for name in sorted(found) if found[name]}

@@ -22,6 +22,7 @@ from semfocus.report.tables import (
     asked_findings,
     detail_table,
     finding_table,
+    own_measurement_tables,
     target_table,
     task_table,
 )
@@ -82,6 +83,9 @@ def report_text(
         parts += _comparison(summary, plans, len(main) > 1)
     for why in why_sections(analysis, inks(arm_groups(summaries))):
         parts += _why(why)
+    for table in own_measurement_tables(known):
+        parts += [f"## Also measured: {plain(table.name)}", rows_as_markdown(table.columns, table.rows)]
+        parts += [f"{count_of(table.more, 'more row')}: `semfocus export` gives all."] if table.more else []
     if not summaries or any(not each.by_loss for each in summaries):
         parts += ["## Claims", _claims(analysis.judged)]
     if any(record.get("state") != "done" for record in known):

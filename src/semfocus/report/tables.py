@@ -1,20 +1,24 @@
 """The table of one task: every arm in a row, in words that the page and the Markdown text share."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.tables import seen_text, speedup_text, summary_rows
 from semfocus.analysis.times import longest_look, perplexities
 from semfocus.analysis.wording import UNKNOWN, ratio, short, values_text
+from semfocus.measurements.measurement import own_tables
+from semfocus.runs.arms import arm_of
 from semfocus.words import listed, number, p_value, shortened, with_span
 
 if TYPE_CHECKING:
     from semfocus.analysis.findings import AtTarget, Finding
     from semfocus.analysis.statistics import Speedup, Time
     from semfocus.analysis.summaries import ArmSummary, TaskSummary
+    from semfocus.runs.record import Record
 
 
 @dataclass(frozen=True)
@@ -251,3 +255,41 @@ def _time(time: "Time | None") -> str:
 
 def _faster(speedup: "Speedup | None") -> str:
     return "" if speedup is None or speedup.ratio is None else f"speedup {speedup_text(speedup)}"
+
+
+#: rows of a measurement of one's own that a page has room for
+_MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """The rows of a measurement of one's own, in words; `more` were left out."""
+
+    name: str
+    columns: list[str]
+    rows: list[list[str]]
+    more: int
+
+
+def own_measurement_tables(records: "Sequence[Record]") -> list[OwnTable]:
+    """One table for each measurement that has no figure or table of ours."""
+    found = []
+    for name, rows in own_tables(records).items():
+        keys = list(dict.fromkeys(key for _, row in rows for key in row))
+        cells = [
+            [
+                *(record.spec.get("task", UNKNOWN), arm_of(record.spec).label if record.spec else UNKNOWN),
+                *(str(record.spec.get("seed", UNKNOWN)), *(_own_text(row.get(key)) for key in keys)),
+            ]
+            for record, row in rows[:_MOST_ROWS]
+        ]
+        found.append(OwnTable(name, ["task", "attention", "seed", *keys], cells, len(rows) - len(cells)))
+    return found
+
+
+def _own_text(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, float):
+        return number(value) if isfinite(value) else str(value)
+    return shortened(value if isinstance(value, str) else json.dumps(value), 80)

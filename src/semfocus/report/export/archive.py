@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.export.folder import read_table
-from semfocus.report.export.frames import NAMES, TABLES
+from semfocus.report.export.frames import NAMES, TABLES, own_frames
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import Record
 from semfocus.runs.store import Store
@@ -68,8 +68,9 @@ def archive(records: Iterable[Mapping[str, Any]], folder: Path, plans: Sequence[
     known = [Record.of(each) for each in records]
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
-        for name in reversed(list(TABLES)):
-            new = _small(name, TABLES[name](known))
+        tables = {name: table(known) for name, table in TABLES.items()} | own_frames(known)
+        for name in reversed(list(tables)):
+            new = _small(name, tables[name])
             frame = _joined(_old(folder, name), new)
             if not frame.is_empty():
                 _write(folder / f"{name}.parquet", _sorted(frame))

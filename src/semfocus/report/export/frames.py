@@ -10,6 +10,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import finding_on
 from semfocus.analysis.wording import setting_of
 from semfocus.measurements.landscape.surface import landscape_rows
+from semfocus.measurements.measurement import own_tables
 from semfocus.runs.arms import arm_of, flat
 from semfocus.runs.record import Record
 
@@ -117,6 +118,26 @@ def _of_the_pair(twins: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of both together, the same in every row: how they were trained, the largest values seen."""
     return {key: value for key, value in twins.items() if key not in ("replaced", "rows")}
 
+
+def own_frames(records: Sequence[Record]) -> "dict[str, polars.DataFrame]":
+    """The table of each measurement of one's own, by the name of its file, which is no other's: measurement-NAME."""
+    return {
+        f"{OWN}{name}": _frame(
+            [
+                {
+                    **{f"own.{key}" if key in NAMES else key: value for key, value in row.items()},
+                    **_named(record),
+                }
+                for record, row in rows
+            ],
+            NAMES,
+        )
+        for name, rows in own_tables(records).items()
+    }
+
+
+#: before the name of a measurement of one's own, in the name of its file
+OWN = "measurement-"
 
 #: the tables of an export, in the order of their files
 TABLES: Mapping[str, Callable[[Sequence[Record]], "polars.DataFrame"]] = {

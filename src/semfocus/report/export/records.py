@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
-from semfocus.report.export.frames import NAMES
+from semfocus.report.export.frames import NAMES, OWN
 from semfocus.runs.pretraining import Pretraining
 from semfocus.runs.record import Record
 from semfocus.runs.shape import OPTIONAL_NUMBERS, REQUIRED_NUMBERS
@@ -72,6 +72,9 @@ def exported(frames: Mapping[str, "polars.DataFrame"]) -> Exported:
         for run, frame in _by_run(frames.get(table)).items():
             rows = make(_rows(frame))
             found.measured[run] |= {name: rows[name] for name in names if rows[name]}
+    for table in (each for each in frames if each.startswith(OWN)):
+        for run, frame in _by_run(frames[table]).items():
+            found.measured[run][table.removeprefix(OWN)] = [_own_row(row) for row in _rows(frame)]
     return found
 
 
@@ -247,6 +250,11 @@ def _twins(rows: list[Row]) -> dict[str, list[Row]]:
         pair = pairs.setdefault(nested.pop("replaced"), {**both, "rows": []})
         pair["rows"].append(nested)
     return {"twins": [{"replaced": replaced, **pair} for replaced, pair in sorted(pairs.items())]}
+
+
+def _own_row(row: Row) -> Row:
+    """Of a measurement that is not one of ours: what the run has no value for is left out."""
+    return {key.removeprefix("own."): _parsed(value) for key, value in row.items() if value is not None}
 
 
 def _without_nulls(rows: list[Row]) -> list[Row]:

@@ -31,7 +31,13 @@ from semfocus.report.pages.comparison import comparison_view
 from semfocus.report.pages.template import render
 from semfocus.report.pages.vega import painter
 from semfocus.report.palette import inks
-from semfocus.report.tables import FINDINGS_EXPLAINED, asked_findings, finding_table, target_table
+from semfocus.report.tables import (
+    FINDINGS_EXPLAINED,
+    asked_findings,
+    finding_table,
+    own_measurement_tables,
+    target_table,
+)
 from semfocus.report.why import why_sections
 from semfocus.runs.arms import arm_of, task_title, tasks_of
 from semfocus.words import listed, p_value, percent, shortened, visible
@@ -128,6 +134,7 @@ def report_page(
         claims_counted=counted(judged),
         claim_settings=list(dict.fromkeys(setting for claim in judged for setting in claim.settings)),
         sizes=SIZES,
+        measured=own_measurement_tables(known),
         troubled=_troubled(known),
         reruns=reruns(plans),
         report_command=report_command(known, plans),
