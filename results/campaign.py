@@ -3,7 +3,7 @@
     semfocus campaign results/campaign.py --results results --export results/campaign --store DIR
     semfocus campaign results/campaign.py --results results --status
 
-S: the setting of `small` (length 16, 12 to 30 seconds per run). P: the paper's setting (length 40, minutes; ListOps,
+S: the setting of `small` (length 16, 12 to 45 seconds per run). P: the paper's setting (length 40, minutes; ListOps,
 hours). A run that several stages have is trained once.
 """
 
@@ -14,6 +14,7 @@ from semfocus.campaign import Stage
 from semfocus.measurements import Inside, Lengths
 from semfocus.recipes.arms import compare
 from semfocus.recipes.beyond import causes, k_sweep, sharpness, small
+from semfocus.recipes.paper import landscape
 from semfocus.recipes.paper.landscape import LEARNED
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
@@ -67,13 +68,30 @@ def listops_specs() -> list[RunSpec]:
     return grid({"task": "listops"}, pattern=["top_k(5)", "full"], seed=PAPER_SEEDS[:1])
 
 
+def baseline_specs() -> Iterator[RunSpec]:
+    """What the controls are held against, which most of them share."""
+    for task in causes.TASKS:
+        yield from compare(_small(task), ("full", "top_k(5)"), EIGHT)
+
+
+def landscape_specs() -> Iterator[RunSpec]:
+    """Runs of `small`, of which an export has no weights: they are trained again to be measured around."""
+    for task in LEARNED:
+        yield from compare(_small(task), ("full", "top_k(5)"), PAPER_SEEDS[:3])
+
+
 STAGES = [
-    # the controls that separate causes, at S: sparsity against sharpness first
-    Stage("matched", "matched"),
-    Stage("which_keys", "which_keys"),
+    # S: those first that decide most per core-hour. What moved before learning did (focus by layer) needs both arms of a
+    # contrast measured by layer: 53 exported runs of these two are not, half a core-hour; of all controls 2.6
+    Stage(
+        "baselines",
+        baseline_specs,
+        question="The two arms that the controls are held against.",
+        measure=causes.ALONG,
+        needs=["layers"],
+    ),
     Stage("factorial", "factorial"),
-    Stage("clipping", "clipping"),
-    # what claims need that a few minutes decide, at S: `semfocus claims --results results` names them
+    Stage("which_keys", "which_keys"),
     Stage(
         "keys",
         "small",
@@ -83,7 +101,6 @@ STAGES = [
         question="Does a sink help top-k, and is top-k with nearly all keys full attention?",
     ),
     Stage("parity_small", "small", tasks="parity", patterns=RACE, seeds=8, settings=PARITY),
-    Stage("adam", "adam_small", settings=STOP),
     Stage(
         "generalising",
         "small",
@@ -93,6 +110,7 @@ STAGES = [
         settings=GENERALISING,
         question="Where held-out data are learned too: does top-k learn them sooner, and as well?",
     ),
+    Stage("matched", "matched"),
     Stage(
         "sharper",
         "small",
@@ -101,6 +119,18 @@ STAGES = [
         seeds=8,
         question="Which part of sharper scores makes attention faster, and does it help every pattern?",
     ),
+    Stage("clipping", "clipping"),
+    # both arms learn even_pairs only with 4 blocks: seed 153476998 at epochs 245 and 123 (2 blocks: banded(5) never)
+    Stage(
+        "global_tokens",
+        "small",
+        tasks=", ".join(LEARNED),
+        patterns="banded(5); banded(5)+G1",
+        seeds=8,
+        settings={"model.num_blocks": 4, **STOP},
+        question="Does a global token help a fixed pattern to learn?",
+    ),
+    Stage("adam", "adam_small", settings=STOP),
     Stage("activations", "activations_small", settings=STOP),
     Stage("decay", "decay_small", settings=STOP),
     Stage("heads", "heads_small", settings=STOP),
@@ -122,6 +152,17 @@ STAGES = [
         question="Must the kept keys be the highest scoring, or would others do?",
         measure=[Inside()],
     ),  # S
+    # weights are needed: half a core-hour of training at most, and half a minute around each of 36 models
+    Stage(
+        "landscape_small",
+        landscape_specs,
+        question=landscape.QUESTION,
+        measure=landscape.SMALL.MEASURE,
+        needs=["landscape"],
+    ),
+    # 288 of 360 runs are the search, 12 values on two seeds: seven core-hours in all if none stopped before the limit
+    Stage("tuned_small", "tuned_small", seeds=6, settings=STOP),
+    Stage("tuned_small_adam", "tuned_small_adam", seeds=6, settings=STOP),
     Stage("adam_paper", "adam_short", seeds=6, settings=STOP),  # P, as all that follow
     Stage("learning_rate_paper", "learning_rate_short", seeds=6, settings=STOP),
     Stage("even_pairs", "curves", tasks="even_pairs", seeds=6, measure=[Inside(), Lengths()]),
@@ -161,4 +202,11 @@ STAGES = [
     Stage(
         "listops", listops_specs, question="Does top-k learn ListOps in fewer epochs at the paper's setting?"
     ),
+    # the controls at the paper's setting: days, up to the epoch limit; runs that stop at the target cost less
+    Stage("factorial_paper", "factorial_paper", settings=STOP),
+    Stage("matched_paper", "matched_paper", settings=STOP),
+    Stage("which_keys_paper", "which_keys_paper", settings=STOP),
+    Stage("clipping_paper", "clipping_paper", settings=STOP),
+    # on the task that x10 learns in an epoch: looking every ten steps is dear
+    Stage("when_paper", "when_paper", tasks="even_pairs", settings=STOP),
 ]

@@ -228,7 +228,7 @@ def test_the_campaign_of_the_results_counts_what_was_exported() -> None:
         ROOT / "results",
     )
     found = {each["name"]: each for each in read_json(invoke(*words, "--status", "--json").output)}
-    assert found["matched"]["runs"] == 320
+    assert found["matched"]["runs"] == 240, "and the 80 of the baselines"
     assert found["all stages"]["exported"] >= 391
     assert found["even_pairs"]["exported"] >= 21
     assert found["listops"]["runs"] == 2

@@ -52,7 +52,12 @@ def test_seconds_of_a_run_are_those_of_its_steps_and_evaluations(tiny_spec, monk
     assert seconds[longer.digest] == pytest.approx(10 * seconds[base.digest])
     assert seconds[other_seed.digest] == seconds[base.digest]
     assert seconds[deeper.digest] == pytest.approx(12 * seconds[base.digest])
-    assert measured == [base.digest, deeper.digest]
+    between = tiny_spec(training={"evaluate_every": 2})  # three more looks at the training data in an epoch
+    assert measured_seconds([between], device="cpu")[between.digest] == pytest.approx(
+        4 * (6 * 0.5 + 270 * 0.01)
+    )
+    assert rough_seconds(between) > rough_seconds(base)
+    assert measured == [base.digest, deeper.digest, between.digest]
 
 
 def test_data_files_and_ranges_of_lengths_can_be_measured(tmp_path) -> None:
