@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from semfocus.analysis.claims import CLAIMS, SIZES, Judged, counted, judge_all
+from semfocus.analysis.claims.generalisation import differences
 from semfocus.analysis.summaries import analyse
 from semfocus.report.pages.study_page import report_page
 from tests.report.made_up import PAPER_SEEDS, record_of, spec_of
@@ -403,3 +404,21 @@ def test_summaries_count_where_they_say_enough() -> None:
     assert before["input_agnostic_fails_even_pairs"].verdict == "supported"
     assert after["input_agnostic_fails_even_pairs"].verdict == "undecided"
     assert after["top_k_generalises"].verdict == "undecided"
+
+
+def test_of_settings_with_as_many_seeds_the_one_with_more_samples_speaks_for_a_task() -> None:
+    """Whichever was more favourable, and whatever the order of the runs."""
+    for few, many in ((0.5, 1.0), (1.0, 0.5)):
+        records = [
+            record
+            for num, accuracy in ((250, few), (900, many))
+            for record in runs(
+                arms(full=40, top_k=10),
+                tasks=("even_pairs",),
+                held_out={"top_k(5)": accuracy},
+                training__num_train=num,
+            )
+        ]
+        for ordered in (records, records[::-1]):
+            (found,) = differences(analyse(ordered), "top_k(5)")
+            assert found.value == pytest.approx(many - 1, abs=0.01)

@@ -25,14 +25,27 @@ def verdicts(tasks) -> list[str]:
 
 
 def test_each_condition_is_judged_by_its_own_numbers() -> None:
-    assert (
-        verdicts(planted([0.4, 0.5, 0.4], [1.0, 0.99, 1.0], [0.99, 1.0, 1.0], [0.95, 0.9, 1.0]))
-        == ["not met"] * 3
-    )
-    assert verdicts(planted([0.8, 0.9, 0.9], [0.9, 0.97, 0.9], [0.5] * 3, [0.89, 0.5, 0.5])) == ["met"] * 3
-    assert (
-        verdicts(planted([0.4, 0.9, 0.4], [1.0, 0.5, 1.0], [1.0] * 3, [0.95, 0.5, 0.95])) == ["undecided"] * 3
-    )
+    near = planted([0.4, 0.42, 0.4], [1.0, 0.999, 1.0], [0.999, 1.0, 1.0], [0.95, 0.951, 0.95])
+    assert verdicts(near) == ["not met"] * 3
+    far = planted([0.88, 0.9, 0.9], [0.9, 0.91, 0.9], [0.5] * 3, [0.51, 0.5, 0.5])
+    assert verdicts(far) == ["met"] * 3
+    mixed = planted([0.4, 0.9, 0.4], [1.0, 0.5, 1.0], [1.0] * 3, [0.95, 0.5, 0.95])
+    assert verdicts(mixed) == ["undecided"] * 3
+
+
+@pytest.mark.parametrize(
+    ("num", "dispersion", "separation"),
+    [(6, "undecided", "undecided"), (8, "not met", "undecided"), (10, "not met", "not met")],
+)
+def test_one_seed_beyond_a_limit_weighs_less_among_more(num: int, dispersion: str, separation: str) -> None:
+    """By hand, the limit is the 1st, 6th and 25th from the far side of the means of subsets: the outlier, with one other, with two.
+
+    Dispersion: 0.62, sqrt(0.62 x 0.3) = 0.43. Separation: 0.8, (0.8 + 0.97) / 2 = 0.885, (0.8 + 2 x 0.97) / 3 = 0.913.
+    """
+    others = num - 1
+    ratios, stays = [0.62, *[0.3] * others], [0.8, *[0.97] * others]
+    found = verdicts(planted(ratios, [1.0] * num, [1.0] * num, stays))
+    assert found == [dispersion, "not met", separation]
 
 
 def test_each_reads_the_number_that_its_rule_names() -> None:

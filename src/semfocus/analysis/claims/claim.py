@@ -49,6 +49,9 @@ def _largest(value: Any) -> float:
 #: of the recipe `small`, at which length 40 is length 16: two look-ups, two tasks of more steps, one learned by heart
 FIVE_TASKS = "even_pairs, marked_pair, stack_manipulation, missing_duplicate, listops"
 
+#: those of the paper that some arm learns there
+SIX_TASKS = "even_pairs, listops, missing_duplicate, modular_arithmetic, solve_equation, stack_manipulation"
+
 
 def small_study(patterns: str, tasks: str = FIVE_TASKS, *settings: str) -> str:
     """Eight seeds of these arms at the setting of `small`, in minutes; `settings` change it."""

@@ -1,10 +1,11 @@
 """Claims about accuracy on held-out data at the end of training."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.claims.claim import FIVE_TASKS, Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER, RACE
@@ -24,6 +25,7 @@ from semfocus.analysis.overview import learned
 from semfocus.analysis.verdict import FEWEST_PAIRS
 from semfocus.analysis.why.break_conditions import MARGIN
 from semfocus.analysis.wording import setting_of
+from semfocus.runs.arms import paper_setting
 from semfocus.words import count_of, shortened
 
 if TYPE_CHECKING:
@@ -108,16 +110,29 @@ def _last(arm: "ArmSummary") -> dict[int, float]:
 
 
 def differences(summaries: Sequence["TaskSummary"], label: str) -> list[Mean]:
-    """For every task that some arm learned, the difference at the end of training with the most seeds, of equal ones the nearest to the paper's setting."""
-    best: dict[str, tuple[tuple[int, int], Mean]] = {}
+    """For every task that some arm learned, the difference at the end of training at the setting of `_weight`."""
+    best: dict[str, tuple[tuple[Any, ...], Mean]] = {}
     for summary in learned(trained_to_the_end(summaries)):
         found = held_out_difference(summary, label)
         if found is not None:
-            weight = (found.num, -len(summary.comparison.setting))
-            task = summary.comparison.task
+            weight, task = _weight(summary, found), summary.comparison.task
             if task not in best or weight > best[task][0]:
                 best[task] = (weight, found)
     return [found for _, found in best.values()]
+
+
+#: which of several settings speaks for a task
+TIES = "Of a task's settings that with the most seeds counts; of equals the nearest to the paper's, then the one with the most training samples."
+
+
+def _weight(summary: "TaskSummary", found: Mean) -> tuple[Any, ...]:
+    """Nothing of it looks at accuracies; the last part only makes sure that no order of records matters."""
+    setting = summary.comparison.setting
+    shared = {**paper_setting(summary.comparison.task), **setting}
+    length = shared.get("training.length")
+    longest = max(length) if isinstance(length, list | tuple) else length or 0
+    samples = shared.get("training.num_train") or 0
+    return found.num, -len(setting), samples, longest, json.dumps(setting, sort_keys=True)
 
 
 def _as_well(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -168,7 +183,7 @@ CLAIMS = (
         PAPER,
         "curves",
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
-        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {ONLY_THE_END}",
+        f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {TIES} {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
         _as_well,
         small_study(RACE, f"{FIVE_TASKS}, modular_arithmetic, solve_equation"),

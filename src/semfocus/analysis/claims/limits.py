@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
+from semfocus.analysis.claims.claim import SIX_TASKS, Claim, Ruling, decide, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
@@ -155,6 +155,8 @@ CLAIMS = (
         f"Every pattern that was run with one global token and without on at least {FEWEST_TASKS} tasks gains by it. {HOW_COUNTED}",
         "No such pattern gains by it.",
         _global_tokens,
+        # with the two blocks of `small` banded(5) cannot learn even_pairs: no look-up reaches from one end to the other
+        small_study("banded(5); banded(5)+G1", SIX_TASKS, "model.num_blocks=4", "training.stop_at=0.95"),
     ),
     Claim(
         "sinks_help_top_k",

@@ -1,9 +1,14 @@
 """The three conditions under which, by the paper, its mechanisms break: met, not met or undecided, task by task."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from statistics import fmean, stdev
+from typing import Literal
 
+from semfocus.analysis.statistics.order import t_factor
+from semfocus.analysis.statistics.significance import sign_flip_interval
+from semfocus.analysis.statistics.speedup import FEWEST_FLIPPED
 from semfocus.analysis.why.dispersion_table import kept_of
 from semfocus.analysis.why.focus_layers import HOW_CARRIED, carried, layers_text
 from semfocus.analysis.why.measured_runs import MeasuredTask
@@ -11,7 +16,6 @@ from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
 from semfocus.theory import gaussian_null_at
 from semfocus.words import count_of
 
-T = TypeVar("T")
 ConditionVerdict = Literal["met", "not met", "undecided"]
 #: with fewer seeds nothing is decided about a task
 FEWEST_SEEDS = 3
@@ -21,6 +25,9 @@ CLEARLY_BELOW, NOT_BELOW = 0.5, 0.8
 MARGIN = 0.02
 #: share of kept keys that stay kept under noise of 1 % of the embeddings
 STAYS = 0.9
+#: for logarithms: one kept key has no dispersion
+_LEAST = 1e-9
+_OVER_SEEDS = f"95 % interval over seeds: sign-flip test from {FEWEST_FLIPPED} seeds on, Student's t below."
 
 
 @dataclass(frozen=True)
@@ -52,23 +59,23 @@ def break_conditions(tasks: Sequence[MeasuredTask]) -> list[BreakCondition]:
         BreakCondition(
             "dispersion",
             "The dispersion of top-k is not clearly below that of full attention.",
-            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} Not met: at most {CLEARLY_BELOW} on "
-            f"every seed. Met: at least {NOT_BELOW} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
+            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} {_OVER_SEEDS} Not met: the interval of the "
+            f"geometric mean ends at {CLEARLY_BELOW} or below. Met: it begins at {NOT_BELOW} or above. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
             "small: scores that know nothing have one too, which is told beside the numbers (independent Gaussian scores of one size, same quantile).",
             _each(tasks, _dispersion),
         ),
         BreakCondition(
             "expressivity",
             "The task needs many dispersed signals, so that keeping few keys costs expressivity.",
-            f"Last training and held-out accuracy of top-k minus that of full attention. Met: its training accuracy is more than {MARGIN:.0%} lower on every seed. "
-            f"Not met: neither is more than {MARGIN:.0%} lower on any seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
+            f"Last training and held-out accuracy of top-k minus that of full attention. {_OVER_SEEDS} Met: the interval of the mean lies below -{MARGIN:.0%} for training accuracy. "
+            f"Not met: it begins at -{MARGIN:.0%} or above for both. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
             _each(tasks, _expressivity),
         ),
         BreakCondition(
             "separation",
             "Scores are nearly uniform, so that the choice of keys flips under small perturbations.",
-            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training, in the same layer. Met: below {STAYS:.0%} on every seed. Not met: "
-            f"at least {STAYS:.0%} on every seed. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
+            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training, in the same layer. {_OVER_SEEDS} Met: the interval of the mean lies "
+            f"below {STAYS:.0%}. Not met: it begins at {STAYS:.0%} or above. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
             _each(tasks, _separation),
         ),
     ]
@@ -94,7 +101,8 @@ def _dispersion(task: MeasuredTask, label: str) -> TaskVerdict | None:
     k = kept_of(task)
     if not ratios or k is None:
         return None
-    verdict = _decided(ratios, lambda each: each >= NOT_BELOW, lambda each: each <= CLEARLY_BELOW)
+    low, high = _interval([math.log(max(each, _LEAST)) for each in ratios], task)
+    verdict = _verdict(low >= math.log(NOT_BELOW), high <= math.log(CLEARLY_BELOW), len(ratios))
     noise = gaussian_null_at(task.runs[0].length, k, float(QUANTILE))["c1"]
     numbers = (
         f"{label} over full {_listed(ratios)} (noise of one size {noise:.2f}){_layers(task, 'full', label)}"
@@ -114,9 +122,8 @@ def _expressivity(task: MeasuredTask, label: str) -> TaskVerdict | None:
             lost.append([base - own for base, own in ends])
     if not lost:
         return None
-    verdict = _decided(
-        lost, lambda each: each[0] > MARGIN, lambda each: each[0] <= MARGIN and each[1] <= MARGIN
-    )
+    (least, most), (_, most_held_out) = (_interval([each[place] for each in lost], task) for place in (0, 1))
+    verdict = _verdict(least > MARGIN, most <= MARGIN and most_held_out <= MARGIN, len(lost))
     chance = [
         value for run in full.values() if (value := run.value("focus_chance", "end", "mean")) is not None
     ]
@@ -140,7 +147,8 @@ def _separation(task: MeasuredTask, label: str) -> TaskVerdict | None:
     ]
     if not shares:
         return None
-    verdict = _decided(shares, lambda each: each < STAYS, lambda each: each >= STAYS)
+    low, high = _interval(shares, task)
+    verdict = _verdict(high < STAYS, low >= STAYS, len(shares))
     numbers = f"{label} keeps {_listed(shares, '.1%')}{_layers(task, label)}"
     return TaskVerdict(task.task, verdict, numbers, len(shares))
 
@@ -152,12 +160,24 @@ def _layers(task: MeasuredTask, *labels: str) -> str:
     return f"; {said}" if said else ""
 
 
-def _decided(seeds: Sequence[T], met: Callable[[T], bool], not_met: Callable[[T], bool]) -> ConditionVerdict:
-    if len(seeds) < FEWEST_SEEDS:
+def _interval(values: Sequence[float], task: MeasuredTask) -> tuple[float, float]:
+    """For the mean over seeds, as for speedups: the sign-flip test inverted, with few seeds Student's t."""
+    if len(values) < FEWEST_SEEDS:
+        return -math.inf, math.inf
+    low, high = (
+        sign_flip_interval(values, task.summary.alpha) if len(values) >= FEWEST_FLIPPED else (None, None)
+    )
+    if low is not None and high is not None:
+        return low, high
+    middle, num = fmean(values), len(values)
+    error = t_factor(num - 1, task.summary.alpha) * stdev(values) / math.sqrt(num)
+    return middle - error, middle + error
+
+
+def _verdict(met: bool, not_met: bool, num_seeds: int) -> ConditionVerdict:
+    if num_seeds < FEWEST_SEEDS:
         return "undecided"
-    if all(map(met, seeds)):
-        return "met"
-    return "not met" if all(map(not_met, seeds)) else "undecided"
+    return "met" if met else "not met" if not_met else "undecided"
 
 
 def _listed(values: Sequence[float], form: str = ".2f") -> str:
