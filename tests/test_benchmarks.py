@@ -1,6 +1,7 @@
 """The benchmarks run, and what they compare computes the same. No time is checked."""
 
 import importlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -86,3 +87,21 @@ def test_the_correlation_of_seeds_over_tasks_is_found_where_it_was_planted(scrip
         assert found == pytest.approx(expected, abs=0.1)
     alike = numpy.tile(seeds - seeds.mean(), (4, 1))
     assert module.correlation(alike) == pytest.approx(1.0)
+
+
+def test_the_factorial_by_hand(script: Script) -> None:
+    """Full 80, start 40, rate 20, both 5: 2, 4 and 16 times faster, so 16 / (2 x 4) = 2 beyond their product."""
+    module = script("factorial")
+    when = {"full": 80.0, module.START: 40.0, module.RATE: 20.0, module.BOTH: 5.0, module.SHARP: 10.0}
+    times = {arm: dict.fromkeys(range(6), value) for arm, value in when.items()}
+    del times[module.BOTH][5]  # it never arrived
+    found = {name: module.effect([module.logs_of(times, powers)]) for name, powers in module.EFFECTS.items()}
+    ratios = {name: round(ratio, 9) for name, (ratio, _, _) in found.items()}
+    assert ratios == {
+        **{"start": 2, "rate": 4, "both": 16, "x10": 8},
+        **{"interaction": 2, "interaction of x10": 1},
+    }
+    assert len(module.logs_of(times, module.EFFECTS["interaction"])) == 5
+    one, other = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [3.0]
+    assert module.effect([one])[1:] == pytest.approx((1.0, math.exp(1.0))), "six pairs: from end to end"
+    assert module.effect([one, other])[0] == pytest.approx(math.exp(1.75)), "each task counts the same"

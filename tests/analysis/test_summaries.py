@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from semfocus.analysis.statistics import Estimate
 from semfocus.analysis.summaries import ArmSummary, TaskSummary, analyse, by_setting
+from semfocus.report.tables import detail_table
 from tests.analysis.records import arm, record
 
 FULL = [40, 47, 58]
@@ -224,3 +225,20 @@ def test_a_file_that_changed_is_not_pooled_with_itself() -> None:
         )
     ]
     assert [len(group) for group in by_setting(analyse(records))] == [1, 1]
+
+
+def test_steps_clipped_before_the_target_are_those_of_the_epochs_up_to_it() -> None:
+    """Target at epoch 3: (1 + 0.5 + 0) / 3; a run that never got there counts whole, one without the column not at all."""
+    reached, never, old = (record("full", seed, when, last=5) for seed, when in ((0, 3), (1, None), (2, 3)))
+    for one in (reached, never):
+        one["curve"] |= {
+            "clipped_share": [None, 1.0, 0.5, 0.0, 0.9, 0.9],
+            "gradient_norm": [None, 4.0, 2.0, 0.0, 9.0, 9.0],
+        }
+    (arm,) = analyse([reached, never, old])[0].arms
+    assert arm.clipped == {0: pytest.approx(0.5), 1: pytest.approx(0.66)}
+    assert arm.gradient_norms == {0: pytest.approx(2.0), 1: pytest.approx(4.8)}
+    table = detail_table(analyse([reached, never, old])[0])
+    assert table.columns[-2:] == ["steps clipped before the target", "gradient norm before clipping"]
+    assert [cell.text for cell in table.rows[0].cells[-2:]] == ["58 % (50 % to 66 %)", "3.4 (2 to 4.8)"]
+    assert "clipped" not in " ".join(detail_table(analyse([old])[0]).columns)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from semfocus.analysis.comparisons import Comparison, Contrast, comparisons
@@ -21,6 +22,7 @@ from semfocus.analysis.statistics.sequential import IntervalLevel
 from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.analysis.times import Goal, goals_of, longest_look, other_times, times_to
 from semfocus.runs.arms import BASELINE, SHARPENED
+from semfocus.runs.record import Record
 
 Times = dict[int, Time]
 NOT_ENDED = ("unfinished", "running", "interrupted")
@@ -60,6 +62,9 @@ class ArmSummary:
     loss_gap: list[float]
     last_held_out_loss: list[float]
     last_train_loss: list[float]
+    #: by seed, where it was recorded: the share of steps clipped before the target, and the mean gradient norm before clipping
+    clipped: dict[int, float]
+    gradient_norms: dict[int, float]
     #: None for the baseline itself, and where there is none
     speedup: Speedup | None
     p: float | None
@@ -274,6 +279,8 @@ def _arm(
         loss_gap=[row["held_out_loss"] - row["train_loss"] for row in last],
         last_held_out_loss=[row["held_out_loss"] for row in last],
         last_train_loss=[row["train_loss"] for row in last],
+        clipped=_before_target(records, epochs, "clipped_share"),
+        gradient_norms=_before_target(records, epochs, "gradient_norm"),
         speedup=race.speedup,
         p=race.p,
         p_holm=race.p_holm,
@@ -285,6 +292,17 @@ def _arm(
         held_out_p=held_out_race.p,
         held_out_p_holm=held_out_race.p_holm,
     )
+
+
+def _before_target(records: Sequence[Record], times: Times, column: str) -> dict[int, float]:
+    """By seed, the mean over the epochs up to the target, or over all of a run that never got there."""
+    found: dict[int, float] = {}
+    for record in records:
+        curve, seed = record.get("curve") or {}, record["spec"]["seed"]
+        pairs = zip(curve.get("epoch", ()), curve.get(column, ()), strict=False)
+        values = [value for epoch, value in pairs if value is not None and epoch <= times[seed].value]
+        found |= {seed: fmean(values)} if values else {}
+    return found
 
 
 def _median(times: Times) -> Estimate:

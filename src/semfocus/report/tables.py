@@ -12,7 +12,7 @@ from semfocus.analysis.times import longest_look, perplexities
 from semfocus.analysis.wording import UNKNOWN, ratio, short, values_text
 from semfocus.measurements.measurement import own_tables
 from semfocus.runs.arms import arm_of
-from semfocus.words import listed, number, p_value, shortened, with_span
+from semfocus.words import listed, number, p_value, percent, shortened, with_span
 
 if TYPE_CHECKING:
     from semfocus.analysis.findings import AtTarget, Finding
@@ -186,7 +186,26 @@ def detail_table(summary: "TaskSummary") -> TaskTable:
         "p of the speedup to the held-out target",
         "held-out loss - training loss",
     ]
-    return TaskTable(columns, [ArmRow(arm.label, arm.group, _details(arm)) for arm in summary.arms])
+    has_clipped = any(arm.clipped for arm in summary.arms)
+    columns += ["steps clipped before the target", "gradient norm before clipping"] if has_clipped else []
+    return TaskTable(
+        columns,
+        [
+            ArmRow(arm.label, arm.group, [*_details(arm), *(_clipped(arm) if has_clipped else [])])
+            for arm in summary.arms
+        ],
+    )
+
+
+def _clipped(arm: "ArmSummary") -> list[Cell]:
+    """Medians over seeds, and the range."""
+    shares, norms = sorted(arm.clipped.values()), sorted(arm.gradient_norms.values())
+    return [
+        Cell(with_span(*map(percent, (median(shares), shares[0], shares[-1]))) if shares else UNKNOWN),
+        Cell(
+            with_span(*(f"{each:.3g}" for each in (median(norms), norms[0], norms[-1]))) if norms else UNKNOWN
+        ),
+    ]
 
 
 def _details(arm: "ArmSummary") -> list[Cell]:

@@ -35,12 +35,12 @@ def summary_table(summaries: "Sequence[TaskSummary]") -> "polars.DataFrame":
     import polars
 
     texts, counts = ("task", "setting", "arm", "group", "verdict"), ("seeds", "reached")
-    numbers = ("epochs", "ratio", "low", "high", "p", "last_held_out")
+    numbers = ("epochs", "ratio", "low", "high", "p", "last_held_out", "clipped_share")
     kinds = dict.fromkeys(texts, polars.String) | dict.fromkeys(counts, polars.Int64)
     schema: Any = kinds | dict.fromkeys(numbers, polars.Float64)
     rows = [_summary_row(summary, arm) for summary in summaries for arm in summary.arms]
     order = ("task", "setting", "arm", "group", *counts, "epochs", "ratio", "low", "high", "p", "verdict")
-    return polars.DataFrame(rows, schema=schema).select(*order, "last_held_out")
+    return polars.DataFrame(rows, schema=schema).select(*order, "last_held_out", "clipped_share")
 
 
 def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
@@ -59,6 +59,7 @@ def _summary_row(summary: "TaskSummary", arm: "ArmSummary") -> dict[str, Any]:
         "p": finding.p if finding else None,
         "verdict": finding.verdict if finding else None,
         "last_held_out": median(arm.last_held_out) if arm.last_held_out else None,
+        "clipped_share": median(arm.clipped.values()) if arm.clipped else None,
     }
 
 
