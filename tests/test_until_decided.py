@@ -61,6 +61,13 @@ def test_six_seeds_that_agree_are_enough(tmp_path, trained) -> None:
     assert plan.contrasts == [["top_k(2)", "full"]]
 
 
+def test_six_seeds_without_any_difference_are_enough(tmp_path, trained) -> None:
+    asked = trained([40 + seed % 3 for seed in PAPER_SEEDS])
+    result = Study(specs(), tmp_path, contrasts=CONTRASTS).run(until_decided=True)
+    assert asked == [list(range(6))]
+    assert result.findings[0].verdict == "equivalent"
+
+
 def test_one_seed_that_disagrees_asks_for_four_more(tmp_path, trained) -> None:
     asked = trained([10] * 5 + [55] + [10] * 4)
     result = Study(specs(), tmp_path, contrasts=CONTRASTS).run(until_decided=True)
