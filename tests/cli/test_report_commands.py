@@ -254,7 +254,7 @@ def test_a_recipe_finds_its_runs_in_the_exports_of_others(
     [
         (["claims", "--results", "nowhere"], "there is no folder nowhere"),
         (["claims", "results"], "unexpected argument results; folders of exported tables follow --results"),
-        (["report", "--results", ".", "--store", "runs"], "say --store or --results, not both"),
+        (["report", "--results", ".", "--store", "runs"], "give --store or --results, not both"),
         (["report", "--results", "."], "no exported runs (runs.parquet or runs.csv) in ."),
     ],
 )

@@ -127,7 +127,7 @@ def _comparison(
         chosen = {key: spec[key] for key in sorted(apart_from) if key in spec}
         if own.setdefault(arm, chosen) != chosen:
             raise ValueError(
-                f"{task}, {arm.label}: runs with {own[arm]} and with {chosen}; give the runs of one setting an arm"
+                f"{task}, {arm.label}: runs with {own[arm]} and with {chosen}; pass runs of one setting per arm"
             )
         seeds = runs.setdefault(arm, {})
         known = seeds.get(spec["seed"])

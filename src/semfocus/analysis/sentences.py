@@ -108,7 +108,7 @@ def _by_estimate(raced: Raced, baseline: str) -> str:
         each for each in raced if each[1].ratio is not None and not (each[1].at_least and each[1].ratio <= 1)
     ]
     if not known:
-        return "the runs ended too early to tell which arm is faster"
+        return "the runs ended too early to show which arm is faster"
     arm, speedup = known[0]
     rest = [f"{attention(other.label)} {short(own)}" for other, own in known[1:]]
     first = f"by estimate {attention(arm.label)} was {bounded(speedup)} as fast as {attention(baseline)}"

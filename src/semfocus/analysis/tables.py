@@ -37,7 +37,7 @@ EXPLANATION = (
 
 
 def summary_rows(summary: TaskSummary) -> list[dict[str, str]]:
-    """One row an arm, with a text for every key of COLUMNS."""
+    """One row per arm, with a text for every key of COLUMNS."""
     return [
         _row(arm, summary.baseline) | (_text_cells(arm) if summary.by_loss else {}) for arm in summary.arms
     ]

@@ -161,9 +161,7 @@ def _resolution(when: Sequence[float], index: int, clock: Clock) -> float:
         return when[index] - when[index - 1]
     if len(when) > 1:
         return when[1] - when[0]
-    return (
-        1.0 if clock == "epochs" else 0.0
-    )  # a run that stopped untrained does not tell its seconds an epoch
+    return 1.0 if clock == "epochs" else 0.0  # a run that stopped untrained has no seconds per epoch
 
 
 def times_to(comparison: Comparison, goal: Goal, clock: Clock = "epochs") -> dict[str, dict[int, Time]]:

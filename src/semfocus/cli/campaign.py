@@ -69,7 +69,7 @@ def campaign(
         bool, typer.Option("--status", help="Say how far every stage is, in runs and core-hours, and end.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say which runs are left, and end; nothing is written.")
+        bool, typer.Option("--dry-run", help="List the runs that are left, and end; nothing is written.")
     ] = False,
     nice: Annotated[int, typer.Option(min=0, max=_LOWEST, help="Priority: 19 is the lowest.")] = _LOWEST,
     device: DeviceOption = "auto",
@@ -78,8 +78,8 @@ def campaign(
 ) -> None:
     """Work through the studies of a file in order, one thread per run, and export the runs as they end.
 
-    Runs that are in the store, or in an export, are not trained again. End it as you like (Ctrl-C, SIGTERM, kill):
-    the same command continues, here or on another machine. Several may work on one store at once. Exit code 3: some
+    Runs that are in the store, or in an export, are not trained again. End it as you like (Ctrl-C, SIGTERM, kill).
+    Rerun the command to resume, here or on another machine. Several may work on one store at once. Exit code 3: some
     runs failed.
 
     Example: semfocus campaign results/campaign.py --results results --export results/campaign

@@ -1,4 +1,4 @@
-"""semfocus claims: what was claimed, by which rule it is judged, and what the runs say."""
+"""semfocus claims: what was claimed, by which rule it is judged, and what the runs show."""
 
 import shlex
 import textwrap
@@ -61,13 +61,13 @@ class Needs:
 def claims(
     store: StoreOption = None,
     rules: Annotated[
-        bool, typer.Option("--rules", help="Also say what would support and contradict each.")
+        bool, typer.Option("--rules", help="Also print what would support and contradict each.")
     ] = False,
     as_json: JsonOption = False,
     results: ResultsOption = None,
     more: MoreResults = None,
 ) -> None:
-    """Judge each claim of the paper, and our own, by written rules; of an open one say which runs it needs.
+    """Judge each claim of the paper, and our own, by written rules; for an open one report which runs it needs.
 
     Example: semfocus claims --rules
     Example: semfocus claims --results results
@@ -187,4 +187,4 @@ def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool)
         for line in _needs_lines(needs[claim.name]):
             console.print(f"    {line}", markup=False, style="dim", soft_wrap=True)
     if judged:
-        console.print("\nsemfocus claims --rules says what would support and contradict each.", style="dim")
+        console.print("\nsemfocus claims --rules prints what would support and contradict each.", style="dim")

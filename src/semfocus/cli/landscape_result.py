@@ -42,7 +42,7 @@ def _print_grid(found: "Surface", grid: "Grid") -> None:
     typer.echo(f"    loss at the centre   {grid.centre:.6g}: the model's own, evaluated apart, is {equal}")
     if found.recorded_loss is not None and found.recorded_loss != grid.centre:
         typer.echo(
-            f"                         (the run's record says {found.recorded_loss:.6g}: other numerics?)"
+            f"                         (the run's record has {found.recorded_loss:.6g}: other numerics?)"
         )
     rises = "  ".join(f"{_number(value)} at {radius:.3g}" for radius, value in flat.rise.items())
     typer.echo(f"    mean rise of loss    {rises} (on the square ring at that distance)")

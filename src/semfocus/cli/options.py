@@ -129,7 +129,7 @@ def exported_runs(
     if not results:
         return None
     if store is not None:
-        raise ValueError("say --store or --results, not both")
+        raise ValueError("give --store or --results, not both")
     from semfocus.report.export import read_export, read_exported_plans
 
     folders = [*results, *(more or ())]
@@ -207,7 +207,7 @@ StopAtOption = Annotated[
     float | None,
     typer.Option(
         help="Stop each run when its training accuracy reaches this, e.g. 0.95. Recipes run to the epoch limit; "
-        "the report says which runs did not.",
+        "the report lists the runs that did not.",
         show_default=False,
     ),
 ]

@@ -10,7 +10,7 @@ from semfocus.cli.output import print_json
 CORES = 2
 
 EPILOGUE = """
-h: rough hours on two cores, at 6 s an epoch on one core for even_pairs at the paper's setting; --dry-run measures here.
+h: rough hours on two cores, at 6 s per epoch on one core for even_pairs at the paper's setting; --dry-run measures here.
 Runs that are in the store already are not repeated. A file of your own: semfocus study FILE.py, which defines specs().
 The paper's bounds and theory need no runs and are no recipes."""
 

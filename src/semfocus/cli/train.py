@@ -73,7 +73,7 @@ def train(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train one model on one task. The same command again continues, or says that it is done.
+    """Train one model on one task. Rerun the command to resume after Ctrl-C; it reports a run that is done.
 
     Example: semfocus train even_pairs --pattern "top_k(5)" --seed 1
     """

@@ -88,10 +88,10 @@ def trial(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train full attention against patterns on your model and data, and say what the difference is, and how sure.
+    """Train full attention against patterns on your model and data, and report the difference and how sure it is.
 
-    Sharper full attention (inverse temperature 4) always runs too: it may be all that a pattern does. After Ctrl-C the same
-    command continues.
+    Sharper full attention (inverse temperature 4) always runs too: it may be all that a pattern does. After Ctrl-C
+    rerun the command to resume.
 
     Example: semfocus trial my_model/ --data reviews.jsonl --patterns "top_k(8)" --steps 1000
     """

@@ -109,7 +109,7 @@ def attention(
     or Inf in a key that is not allowed, or in a value that is not kept, reaches nothing.
 
     generator: random numbers for dropout and `Random`; by default PyTorch's global ones.
-    implementation: "auto", the first of these that serves the call, or one by name, which says why if it
+    implementation: "auto", the first of these that serves the call, or one by name, which states why if it
     cannot. "native": compiled kernels, on the CPU. "torch": on any device, a block of queries at a time,
     without a matrix of all scores. "reference": the definition, with such a matrix.
     return_info: also return AttentionInfo(scores, kept, weights), from the reference implementation.

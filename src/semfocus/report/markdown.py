@@ -161,7 +161,7 @@ def _why(why: Why) -> list[str]:
     for block in why.blocks:
         parts += [f"### {plain(block.question)}", plain(block.how)]
         parts += ["\n".join(f"- {plain(line)}" for line in block.says)]
-        parts += [f"What this does not say: {plain(block.says_not)}"]
+        parts += [f"What this does not show: {plain(block.says_not)}"]
         for table in block.tables:
             parts += [f"{plain(table.caption)}:", rows_as_markdown(table.columns, table.rows)]
     return parts

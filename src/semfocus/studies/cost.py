@@ -16,7 +16,7 @@ from semfocus.training.loop import training_step
 from semfocus.training.optimiser import build_optimiser
 from semfocus.training.runner import build_model
 
-#: from even_pairs at the paper's setting, 6 s an epoch (docs/performance.md): multiply-adds a second on one
+#: from even_pairs at the paper's setting, 6 s per epoch (docs/performance.md): multiply-adds per second on one
 #: core of that machine, and seconds of bookkeeping a training step
 _SPEED, _BOOKKEEPING = 2.6e10, 0.005
 
@@ -86,7 +86,7 @@ def measured_seconds(specs: Iterable[RunSpec], *, device: str = "auto", threads:
 
 
 def _measure(spec: RunSpec, device: torch.device) -> tuple[float, float]:
-    """Seconds a training step, and seconds a sample of evaluation."""
+    """Seconds per training step, and seconds per sample of evaluation."""
     keep_freed_memory()
     samples = _samples_like(spec).to(device)
     batch_size = min(spec.training.batch_size, len(samples))

@@ -1,4 +1,4 @@
-"""Tasks: sequence classification, one a file, each with a sampler and an independent evaluator; and text."""
+"""Tasks: sequence classification, one per file, each with a sampler and an independent evaluator; and text."""
 
 from semfocus.tasks.catalog import BUILT_IN, TASKS, parse_task, register_task
 from semfocus.tasks.data.files import write_rows

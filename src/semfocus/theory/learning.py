@@ -40,7 +40,7 @@ def sgd_iterations(L: ArrayLike, beta: ArrayLike, gap0: ArrayLike, eps: ArrayLik
 def hrs_bound(L: float, beta: float, c: float, T: int, n: int, M: float = 1) -> float:
     """Uniform stability of SGD with steps at most c/t over n samples (after Hardt, Recht and Singer 2016).
 
-    For a loss in [0, M], L-Lipschitz and β-smooth for every sample, one sample a step, T steps; never more than M.
+    For a loss in [0, M], L-Lipschitz and β-smooth for every sample, one sample per step, T steps; never more than M.
     The constant enters with power 2/(βc+1). As βc goes to 0 the bound grows without limit and M remains.
     """
     not_negative("L", L), not_negative("beta", beta), not_negative("c", c), positive("M", M)

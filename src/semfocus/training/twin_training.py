@@ -21,7 +21,7 @@ from semfocus.training.runner import build_model, dataset_of
 
 @dataclass
 class TwinDistances:
-    """One row an epoch, and the largest values seen, which `theory.stability_schedule` asks for.
+    """One row per epoch, and the largest values seen, which `theory.stability_schedule` asks for.
 
     Observed, not bounds: `largest_gradient` is the norm of a batch's gradient before clipping, `largest_sample_gradient` that of
     the replaced sample alone, in either of both, before a step that uses it; `largest_loss_ratio` that of

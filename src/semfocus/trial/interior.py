@@ -15,7 +15,7 @@ from semfocus.probes import dispersion, effective_keys, num_kept
 from semfocus.subjects.batch import Batch
 from semfocus.subjects.subject import Subject
 
-#: held-out sequences that are looked at
+#: held-out sequences that are measured
 SEQUENCES = 8
 QUANTITIES = {
     "dispersion": ("score dispersion of kept keys", dispersion),

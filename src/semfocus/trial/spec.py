@@ -24,7 +24,7 @@ class TrialSettings(Settings):
     warmup_steps: int = Field(20, ge=0)
     weight_decay: float = Field(0.01, ge=0)
     clip_norm: float | None = Field(1.0, gt=0)
-    #: how often the held-out loss is looked at
+    #: how often the held-out loss is measured
     looks: int = Field(25, ge=4)
     #: the most held-out sequences of a look
     held_out: int = Field(128, ge=1)
@@ -36,7 +36,7 @@ class TrialSettings(Settings):
         return self
 
     def look_steps(self) -> list[int]:
-        """The steps after which the held-out loss is looked at; the first is the untrained model."""
+        """The steps after which the held-out loss is measured; the first is the untrained model."""
         return [round(place * self.steps / self.looks) for place in range(self.looks + 1)]
 
 

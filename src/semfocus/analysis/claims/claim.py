@@ -72,7 +72,7 @@ class NumberLine:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What a rule says about the runs, and the numbers it looked at."""
+    """The verdict of a rule on the runs, and the numbers it rests on."""
 
     verdict: ClaimVerdict
     numbers: list[NumberLine] = field(default_factory=list)

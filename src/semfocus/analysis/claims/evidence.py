@@ -32,10 +32,10 @@ HOW_COUNTED = (
     f"Counted are tasks at one setting with at least {FEWEST_PAIRS} pairs of seeds, on which either arm reached the target. They are "
     "pooled, each counting the same: a gain is the verdict faster over all of them (p at most 0.05 by the stratified sign-flip test), a "
     f"ratio above 1 on more than half of the tasks and the verdict slower on none; no gain is a pooled 90 % interval below {NO_GAIN:g}. "
-    "While runs of either arm go on, neither is said."
+    "While runs of either arm go on, the answer is neither."
 )
 
-ONLY_THE_END = "Only runs that ended by themselves count: none that was stopped at a target, none that diverged (the numbers say how many)."
+ONLY_THE_END = "Only runs that ended by themselves count: none that was stopped at a target, none that diverged (the numbers count them)."
 
 
 def arm_named(summary: "TaskSummary", label: str) -> "ArmSummary | None":
@@ -197,12 +197,12 @@ def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:
     return 2 * len(part) > len(whole)
 
 
-#: fewer seeds that were looked into than this decide nothing about a task
+#: fewer measured seeds than this decide nothing about a task
 FEWEST_MEASURED = FEWEST_SEEDS
 
 HOW_MEASURED = (
-    f"Measured inside models (semfocus probe) on held-out data; counted are tasks with at least {FEWEST_MEASURED} seeds that were looked into; "
-    "of a task the median over seeds is taken."
+    f"Measured inside models (semfocus probe) on held-out data. A task counts if at least {FEWEST_MEASURED} of its seeds were measured, "
+    "with its median over seeds."
 )
 
 
@@ -232,6 +232,6 @@ def line(task: "MeasuredTask", what: str, by_seed: Mapping[int, float], form: st
 
 
 def races_of(tasks: Sequence["MeasuredTask"], label: str, base: str = "full") -> dict[str, Finding]:
-    """By task, in the very comparison that was looked into."""
+    """By task, in the very comparison that was measured."""
     found = {task.task: race(task.summary, label, base) for task in tasks}
     return {name: each for name, each in found.items() if each is not None}

@@ -135,7 +135,7 @@ CLAIMS = (
         "An input-agnostic pattern does not systematically shrink the dispersion of the scores.",
         SOURCE,
         "dispersion",
-        f"Put on the scores of trained full attention, no input-agnostic pattern that was looked at on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "
+        f"Put on the scores of trained full attention, no input-agnostic pattern that was measured on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "
         f"the share of the dispersion that it leaves is, on every seed, below {OF_NOISE} times the share that it leaves of Gaussian noise of the same size: fewer keys are always less dispersed. {HOW_MEASURED}",
         f"Some input-agnostic pattern shrinks it on more than half of at least {FEWEST_TASKS} tasks.",
         _agnostic_shrinks_not,

@@ -43,7 +43,7 @@ def _disperses_more_yet_faster(summaries: Sequence["TaskSummary"]) -> Ruling:
             continue
         raced = races[task.task]
         untrained, trained = (median(own.values()) for own in sides)
-        few = "" if all(map(seeds_enough, sides)) else ", too few seeds that were looked into"
+        few = "" if all(map(seeds_enough, sides)) else ", too few measured seeds"
         numbers.append(
             f"{raced}; dispersion times {untrained:.1f} untrained, times {trained:.1f} trained{few}"
         )

@@ -1,1 +1,1 @@
-"""Tests of the mechanisms that are said to make sparse attention learn faster, one a file, from what was measured inside runs."""
+"""Tests of the proposed mechanisms of faster learning, one per file, from what was measured inside runs."""

@@ -61,7 +61,7 @@ def break_conditions(tasks: Sequence[MeasuredTask]) -> list[BreakCondition]:
             "The dispersion of top-k is not clearly below that of full attention.",
             f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} {_OVER_SEEDS} Not met: the interval of the "
             f"geometric mean ends at {CLEARLY_BELOW} or below. Met: it begins at {NOT_BELOW} or above. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
-            "small: scores that know nothing have one too, which is told beside the numbers (independent Gaussian scores of one size, same quantile).",
+            "small: scores that know nothing have one too, which is reported beside the numbers (independent Gaussian scores of one size, same quantile).",
             _each(tasks, _dispersion),
         ),
         BreakCondition(

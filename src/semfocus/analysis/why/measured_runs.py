@@ -108,7 +108,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class MeasuredTask:
-    """One comparison with its runs that were looked into."""
+    """One comparison with its measured runs."""
 
     summary: TaskSummary
     runs: list[MeasuredRun]
@@ -132,7 +132,7 @@ class MeasuredTask:
 
 
 def measured_tasks(summaries: Iterable[TaskSummary]) -> list[MeasuredTask]:
-    """The comparisons with runs that were looked into, at the one setting that has the most such tasks, then runs.
+    """The comparisons with measured runs, at the one setting that has the most such tasks, then runs.
 
     Settings are never pooled: what differs between tasks must not be what differs between settings.
     """
@@ -217,4 +217,4 @@ def not_tested_text(summaries: Sequence[TaskSummary]) -> str:
     found = not_tested(summaries)
     if not found:
         return ""
-    return f"Left out, since more tasks or runs were looked into at another setting: {'; '.join(found)}."
+    return f"Left out, since more tasks or runs were measured at another setting: {'; '.join(found)}."

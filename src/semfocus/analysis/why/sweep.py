@@ -36,7 +36,7 @@ class Sweep:
 
 
 def sweeps_over_k(tasks: Sequence[MeasuredTask]) -> list[Sweep]:
-    """Tasks on which top-k was looked into at three sizes or more; plain top-k alone, trained."""
+    """Tasks on which top-k was measured at three sizes or more; plain top-k alone, trained."""
     found = []
     for task in tasks:
         sizes = sorted({k for run in task.runs if run.label == run.pattern and (k := kept(run)) is not None})

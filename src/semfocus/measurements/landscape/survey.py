@@ -1,4 +1,4 @@
-"""Computing one part of a landscape: the model with its data and directions is loaded once a process."""
+"""Computing one part of a landscape: the model with its data and directions is loaded once per process."""
 
 from dataclasses import asdict
 from typing import Any

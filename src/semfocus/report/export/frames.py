@@ -69,7 +69,7 @@ def runs_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
 
 
 def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
-    """One row an epoch of a run; `run` joins it to the table of runs."""
+    """One row per epoch of a run; `run` joins it to the table of runs."""
     rows = []
     for record in records:
         curve = record.get("curve") or {}
@@ -79,7 +79,7 @@ def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
 
 
 def lengths_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row a length at which a trained run was evaluated; empty unless a study did so."""
+    """One row per length at which a trained run was evaluated; empty unless a study did so."""
     rows = [{**_named(record), **row} for record in records for row in record.measured("lengths")]
     return _frame(rows, (*NAMES, "length", "num", "epoch", "loss", "accuracy"))
 
@@ -98,7 +98,7 @@ def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
 
 
 def twins_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row an epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
+    """One row per epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
     rows = [
         {**_named(record), "replaced": each["replaced"], **flat(row), **flat({"pair": _of_the_pair(each)})}
         for record in records

@@ -1,4 +1,4 @@
-"""Why did it learn faster, or not? One mechanism test a file: the question, the figure, what the numbers say and do not say."""
+"""Why did it learn faster, or not? One mechanism test per file: the question, the figure, what the numbers say and do not say."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

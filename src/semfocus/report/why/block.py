@@ -52,7 +52,7 @@ class Why:
 
 
 def arms_in(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> list[tuple[str, Ink]]:
-    """For a legend: every arm that was looked into, in the order of the inks."""
+    """For a legend: every measured arm, in the order of the inks."""
     there = {run.label for task in tasks for run in task.runs}
     return [(label, ink) for label, ink in inks.items() if label in there]
 

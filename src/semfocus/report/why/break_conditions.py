@@ -49,7 +49,7 @@ def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | 
         [FIGURES["worst-case"].of(cases)] if cases else [],
         [*map(_sentence, conditions), *_shares(cases)],
         f"Where to draw a line ({CLEARLY_BELOW} and {NOT_BELOW}, {MARGIN:.0%}, {STAYS:.0%}) is our choice, written down before these numbers; that idle layers do not count was decided after the first ones of the paper's setting. A condition that is not met does not show that the mechanism is at work: "
-        "the dispersion of noise is clearly smaller under top-k as well, so the first condition cannot tell a model from scores that know nothing.",
+        "the dispersion of noise is clearly smaller under top-k as well, so the first condition cannot distinguish a model from scores that know nothing.",
         tables,
     )
 

@@ -27,7 +27,7 @@ def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | 
         f"temperatures within one task, seed and k. {HOW_CARRIED}",
         [FIGURES["masks"].of(tests, inks=inks)],
         [*(_sentence(test) for test in tests if test.when == "end"), *carrying_lines(tasks, sorted(labels))],
-        "k changes the separation and the expressivity together: an order over k alone does not tell which of them matters. A larger temperature scales the separation by itself; the share of kept keys that stay is not scaled.",
+        "k changes the separation and the expressivity together: an order over k alone does not show which of them matters. A larger temperature scales the separation by itself; the share of kept keys that stay is not scaled.",
         [
             Table(
                 "Rank correlations with epochs to target",

@@ -15,7 +15,7 @@ _WHEN = {"start": "untrained", "end": "after training"}
 
 
 def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | None:
-    """None if no arm with a pattern was looked into beside full attention."""
+    """None if no arm with a pattern was measured beside full attention."""
     tests = ratio_tests(tasks)
     if not tests:
         return None
@@ -29,7 +29,7 @@ def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | 
         [FIGURES["dispersion-and-speedup"].of(tests, inks=inks)],
         [*_sentences(tests), *carrying_lines(tasks, ["full", *sorted(labels)])],
         f"{_how_many(len(tasks))}, and tasks are not a sample of all tasks. "
-        "A correlation over tasks does not say that dispersion is the cause. An order that censoring leaves open counts neither way.",
+        "A correlation over tasks does not show that dispersion is the cause. An order that censoring leaves open counts neither way.",
         [
             Table(
                 "Rank correlation of the ratio of dispersions and the speedup, over tasks",

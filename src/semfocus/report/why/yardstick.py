@@ -36,10 +36,10 @@ def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | 
     figures.append(FIGURES["along"].of(_along(tasks), inks=inks))
     return WhyBlock(
         "sparsity-or-sharpness",
-        "Sparsity or sharpness: which quantity of the untrained model tells who will learn first?",
+        "Sparsity or sharpness: which quantity of the untrained model predicts who will learn first?",
         "One dot per run: its median at epoch 0 on held-out data to the right, the epoch at which it reached its target upwards (a triangle: not by its last epoch). Arms are "
         "compared on the same task and seed only. Rank correlation +1: less of the quantity always learns first; -1: more of it does; 0: it orders nothing. "
-        "A pair of arms that the quantity cannot tell apart counts as 0, a pair whose order is unknown counts neither way. "
+        "A pair of arms that the quantity does not order counts as 0, a pair whose order is unknown counts neither way. "
         f"At epoch 0 no layer is idle yet, and all count together. Along training: {HOW_CARRIED[0].lower()}{HOW_CARRIED[1:]}",
         figures,
         _sentences(found),
@@ -77,7 +77,7 @@ def _sentences(found: Sequence[Yardstick]) -> list[str]:
             "More of it goes with sooner learning (interval below 0)",
             [each for each in known if (each.correlation.high or 0) < 0],
         ),
-        ("No order can be told (interval includes 0)", [each for each in known if not _is_one_sided(each)]),
+        ("No order is known (interval includes 0)", [each for each in known if not _is_one_sided(each)]),
     ):
         said += [f"{words}: {', '.join(each.words for each in own)}."] if own else []
     return said
