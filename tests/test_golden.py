@@ -23,6 +23,7 @@ from semfocus.report.pages.probe_page import probe_page
 from semfocus.report.pages.study_page import report_page
 from semfocus.report.pages.trial_page import trial_page
 from semfocus.runs.plan import Plan
+from semfocus.runs.record import Record
 from semfocus.trial.curve import Curve
 from semfocus.trial.result import TrialResult
 from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
@@ -52,9 +53,13 @@ def steady(text: str) -> str:
 def test_the_page_of_a_study(golden: Golden) -> None:
     """Three seeds, so no verdicts; everything was measured."""
     records = [
-        each.with_measurements(
-            twins=[twins(1.0 + place % 4)],
-            lengths=[length_row(length, 1 - length / 100) for length in (40, 80)],
+        Record(
+            each,
+            measurements={
+                **each.measurements,
+                "twins": [twins(1.0 + place % 4)],
+                "lengths": [length_row(length, 1 - length / 100) for length in (40, 80)],
+            },
         )
         for place, each in enumerate(planted_study.study())
     ]

@@ -14,7 +14,7 @@ from semfocus.recipes import RECIPES
 from semfocus.report.export import archive, read_export, read_exported_plans
 from semfocus.runs import open_store
 from semfocus.runs.plan import read_plans
-from semfocus.runs.record import study_digest
+from semfocus.runs.record import Record, study_digest
 from semfocus.studies import run_study
 from semfocus.studies.cost import rough_seconds
 from tests.campaign.files import SEARCH, campaign_file
@@ -104,9 +104,9 @@ def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     old = records[1] | {"curve": {k: v for k, v in records[1].curve.items() if k != "clipped_share"}}
     row = {"quantity": "dispersion", "data": "held_out", "quantiles": {}, "quantities": "all:1", "epoch": 0}
     along = [{"quantity": "dispersion", "data": "held_out", "quantiles": {}, "epoch": 0, "layer": None}]
-    looked_into = records[2].with_measurements(inside=[row]) | {"probes": along}
+    probed = Record(records[2] | {"probes": along}, measurements={"inside": [row]})
     layered = records[3] | {"probes": [*along, {**along[0], "layer": 1}]}
-    archive([no_curve, old, looked_into, layered], tables)
+    archive([no_curve, old, probed, layered], tables)
     curves = polars.read_parquet(tables / "curves.parquet")
     curves.filter(polars.col("run") != records[0].run).write_parquet(tables / "curves.parquet")
     opened = open_campaign(file, tmp_path / "b", results=[tables])

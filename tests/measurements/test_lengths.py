@@ -1,9 +1,17 @@
 import pytest
 
-from semfocus.measurements.lengths import accuracy_by_length, lengths_for
-from semfocus.runs import RunBusy, RunDirectory, RunSpec
+from semfocus.measurements.lengths import Lengths, lengths_for
+from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.training import run, trained_run
+
+
+def accuracies(spec: RunSpec, store: Store, lengths: list[int], num: int) -> list[dict]:
+    """The rows of these lengths, measured where they are missing."""
+    directory = store.directory(spec)
+    Lengths(tuple(lengths), num).complete(directory)
+    known = {(row["length"], row["num"]): row for row in directory.kept("lengths")}
+    return [known[length, num] for length in lengths]
 
 
 def test_lengths_reach_500_or_twice_the_training_length() -> None:
@@ -39,7 +47,7 @@ def test_what_another_process_adds_meanwhile_is_kept(store, tiny_spec, monkeypat
 
     monkeypatch.setattr("semfocus.training.trained_run.load_run", loaded)
     monkeypatch.setattr(RunDirectory, "keep", write_if_owned)
-    (row,) = accuracy_by_length(spec, store, [6], num=30)
+    (row,) = accuracies(spec, store, [6], num=30)
     assert directory.kept("lengths") == [row, other]
 
 
@@ -55,7 +63,7 @@ def test_evaluations_of_another_shape_are_damage(store, tiny_spec) -> None:
 def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, monkeypatch) -> None:
     spec = tiny_spec()
     run(spec, store)
-    first = accuracy_by_length(spec, store, [6, 12], num=30)
+    first = accuracies(spec, store, [6, 12], num=30)
     assert [row["length"] for row in first] == [6, 12]
     assert all(0 <= row["accuracy"] <= 1 and row["epoch"] == 4 for row in first)
 
@@ -64,7 +72,7 @@ def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, mo
 
     with monkeypatch.context() as patched:
         patched.setattr("semfocus.training.trained_run.load_run", refuse)
-        assert accuracy_by_length(spec, store, [12], num=30) == first[1:]
-    more = accuracy_by_length(spec, store, [12, 20], num=30)
+        assert accuracies(spec, store, [12], num=30) == first[1:]
+    more = accuracies(spec, store, [12, 20], num=30)
     assert more[0] == first[1]
-    assert accuracy_by_length(spec, store, [6], num=10) != first[:1]
+    assert accuracies(spec, store, [6], num=10) != first[:1]

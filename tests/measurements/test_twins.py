@@ -7,12 +7,21 @@ import pytest
 from semfocus.execution.executor import Conditions
 from semfocus.execution.measurement_parts import measure_runs
 from semfocus.measurements import Twins
-from semfocus.measurements.twins import stability_inputs, twin_distances
+from semfocus.measurements.twins import stability_inputs
+from semfocus.runs import RunSpec, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.studies import run_study
 from semfocus.training import run
 from semfocus.training import twin_training as twins
 from tests.execution.minis import mini_study
+
+
+def twin_distances(spec: RunSpec, store: Store, replaced: int = 0) -> dict:
+    """The distances to this twin, measured if they are missing."""
+    directory = store.directory(spec)
+    directory.create(spec.model_dump(mode="json"))
+    Twins(replaced).complete(directory)
+    return next(each for each in directory.kept("twins") if each["replaced"] == replaced)
 
 
 def test_computed_once_and_kept_for_each_sample(tiny_spec, store, monkeypatch) -> None:

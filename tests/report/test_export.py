@@ -121,9 +121,8 @@ def test_a_table_is_whole_on_disk_before_it_takes_its_place(
 
 def test_what_was_measured_inside_a_run_is_no_column_of_its_row(tmp_path: Path) -> None:
     """Lists of rows cannot stand in a CSV file: they have a table of their own, or none."""
-    record = Record(study(tasks=1, seeds=1, epochs=5)[0]).with_measurements(
-        inside=[], landscape=[{"epoch": 3, "steepness": 1.0}]
-    )
+    measured = {"inside": [], "landscape": [{"epoch": 3, "steepness": 1.0}]}
+    record = Record(study(tasks=1, seeds=1, epochs=5)[0], measurements=measured)
     assert not {"inside", "landscape", "probes"} & set(runs_table([record]).columns)
     paths = export([record], tmp_path, "csv")
     assert polars.read_csv(paths[-1])["steepness"].to_list() == [1.0]

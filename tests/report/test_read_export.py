@@ -40,11 +40,12 @@ def measured_record() -> Record:
     record = Record(record_of(spec_of("even_pairs", "full", 1), middle=5, last=4)) | {
         "probes": [probe_row(epoch, None, 0.25) for epoch in (0, 2)]
     }
-    return record.with_measurements(
-        inside=[probe_row(4, layer, 1.5, quantities="all:1f3a9c2e") for layer in (None, 0, 1)],
-        twins=[pair],
-        lengths=[{"length": 20, "num": 100, "epoch": 4, "loss": 0.5, "accuracy": 0.75}],
-    )
+    measured = {
+        "inside": [probe_row(4, layer, 1.5, quantities="all:1f3a9c2e") for layer in (None, 0, 1)],
+        "twins": [pair],
+        "lengths": [{"length": 20, "num": 100, "epoch": 4, "loss": 0.5, "accuracy": 0.75}],
+    }
+    return Record(record, measurements=measured)
 
 
 @KINDS
@@ -147,8 +148,8 @@ def test_of_several_folders_the_most_complete_record_of_a_run_counts(tmp_path: P
         "curve": {key: values[:4] for key, values in records[0].curve.items()},
         "state": "unfinished",
     }
-    looked_into = records[0].with_measurements(inside=[probe_row(10, None, 1.5, quantities="all:1")])
-    without_curve = looked_into | {"curve": {}}
+    probed = Record(records[0], measurements={"inside": [probe_row(10, None, 1.5, quantities="all:1")]})
+    without_curve = probed | {"curve": {}}
     export([shorter, records[1]], tmp_path / "a", "csv")
     export([records[0], *records[2:]], tmp_path / "b" / "inner", "parquet")
     export([without_curve], tmp_path / "c", "parquet")
@@ -214,7 +215,7 @@ def test_a_measurement_of_ones_own_comes_back_whatever_its_names_are(kind: str, 
     """Its name is that of a table, and its rows have a column of every table."""
     rows = [{"seed": 5, "run": "a", "values": [1.5, 2.0]}, {"seed": 6, "text": "=1+1"}]
     known = [Record.of(each) for each in study(tasks=1, seeds=2, epochs=3)]
-    measured = [known[0].with_measurements(runs=rows, curves=rows[:1]), *known[1:]]
+    measured = [Record(known[0], measurements={"runs": rows, "curves": rows[:1]}), *known[1:]]
     export(measured, tmp_path, kind)
     read = {record.run: record for record in read_export(tmp_path)}
     assert read.keys() == {record.run for record in known}
@@ -227,7 +228,7 @@ def test_a_measurement_of_ones_own_comes_back_whatever_its_names_are(kind: str, 
 def test_a_growing_folder_keeps_a_measurement_of_ones_own(tmp_path: Path) -> None:
     first, second, *_ = [Record.of(each) for each in study(tasks=1, seeds=2, epochs=3)]
     for record, value in ((first, 1.0), (second, 2.0)):
-        archive([record.with_measurements(mine=[{"value": value}])], tmp_path)
+        archive([Record(record, measurements={"mine": [{"value": value}]})], tmp_path)
     assert {record.run: record.measured("mine") for record in read_export(tmp_path)} == {
         first.run: [{"value": 1.0}],
         second.run: [{"value": 2.0}],

@@ -11,10 +11,7 @@ from semfocus.runs.record import Record
 from semfocus.words import percent
 
 if TYPE_CHECKING:
-    from semfocus.runs import RunDirectory, RunSpec, Store
-
-    pass
-
+    from semfocus.runs import RunDirectory, RunSpec
 
 #: multiples of the training length: 40, 42, 50, 60, 80, 120, 200, 300, 400, 500 for 40
 _MULTIPLES = (1, 1.05, 1.25, 1.5, 2, 3, 5, 7.5, 10, 12.5)
@@ -84,22 +81,6 @@ def lengths_for(spec: "RunSpec") -> list[int]:
             )
             found.append(next(allowed, None))
     return sorted({length for length in found if length is not None})
-
-
-def accuracy_by_length(
-    spec: "RunSpec",
-    store: "Store",
-    lengths: Sequence[int],
-    *,
-    num: int = 1000,
-    device: str = "auto",
-    threads: int = 1,
-) -> list[Row]:
-    """Loss and accuracy of the run's last checkpoint on `num` new samples of each length."""
-    directory = store.directory(spec)
-    Lengths(tuple(lengths), num).complete(directory, device, threads)
-    known = _known(directory)
-    return [known[length, num] for length in lengths]
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,7 @@ from semfocus.runs.record import Record
 from semfocus.words import count_of, number, with_span
 
 if TYPE_CHECKING:
-    from semfocus.runs import RunDirectory, RunSpec, Store
-
-    pass
-
+    from semfocus.runs import RunDirectory
 
 #: seconds to wait for another process that adds a twin of its own
 _PATIENCE = 10.0
@@ -60,19 +57,6 @@ class Twins(Measurement):
         with directory.owned(_PATIENCE):  # another process may have added some meanwhile
             both = _known(directory) | {self.replaced: found}
             directory.keep(self.name, [both[key] for key in sorted(both)])
-
-
-def twin_distances(
-    spec: "RunSpec", store: "Store", *, replaced: int = 0, device: str = "auto", threads: int = 1
-) -> Distances:
-    """How far the run of this spec and the same with one sample replaced get from each other, epoch by epoch.
-
-    Read if it is known; else both are trained. A process that is stopped loses the pair at hand and no other.
-    """
-    directory = store.directory(spec)
-    directory.create(spec.model_dump(mode="json"))
-    Twins(replaced).complete(directory, device, threads)
-    return _known(directory)[replaced]
 
 
 def _known(directory: "RunDirectory") -> dict[int, Distances]:

@@ -93,10 +93,6 @@ class Record(dict[str, Any]):
             return []
         return found
 
-    def with_measurements(self, **found: Any) -> "Record":
-        """The same run with these measurements beside those it has."""
-        return Record(self, self._directory, self._measurements | found)
-
     def __or__(self, other: Mapping[str, Any]) -> "Record":  # type: ignore[override]
         return Record({**self, **other}, self._directory, self._measurements)
 

@@ -6,6 +6,7 @@ import pytest
 
 from semfocus.analysis.claims import judge_all
 from semfocus.analysis.summaries import analyse
+from semfocus.runs.record import Record
 from tests.analysis.why.planted import EPOCHS, NEVER, SEEDS, TASKS, both, record, row
 
 Records = list[dict[str, Any]]
@@ -41,19 +42,17 @@ def with_fixed(ratio: float) -> Records:
 
 
 def with_landscapes(full: float, topk: float, gap: float = 0.0) -> Records:
-    def around(value: float) -> list[dict[str, Any]]:
-        return [
-            {"epoch": EPOCHS, "grid": "5 x 5", "steepness": value, "grids": 1},
-            {"epoch": 0, "grid": "5 x 5", "steepness": 99.0},
-        ]
+    def around(value: float) -> dict[str, list[dict[str, Any]]]:
+        trained = {"epoch": EPOCHS, "grid": "5 x 5", "steepness": value, "grids": 1}
+        return {"landscape": [trained, {"epoch": 0, "grid": "5 x 5", "steepness": 99.0}]}
 
     return [
         each
         for task in TASKS
         for seed in SEEDS
         for each in (
-            record(task, "full", seed, 40).with_measurements(landscape=around(full)),
-            record(task, "top_k(5)", seed, 40, held_out=1 - gap).with_measurements(landscape=around(topk)),
+            Record(record(task, "full", seed, 40), measurements=around(full)),
+            Record(record(task, "top_k(5)", seed, 40, held_out=1 - gap), measurements=around(topk)),
         )
     ]
 
@@ -160,10 +159,14 @@ def test_only_grids_of_one_kind_are_compared() -> None:
             )
     assert verdict("stability_generalises", records) == "supported"
     records = [
-        each.with_measurements(
-            landscape=[
-                {**one, "grid": one["grid"] + each.spec["pattern"]} for one in each.measurements["landscape"]
-            ]
+        Record(
+            each,
+            measurements={
+                "landscape": [
+                    {**one, "grid": one["grid"] + each.spec["pattern"]}
+                    for one in each.measurements["landscape"]
+                ]
+            },
         )
         for each in records
     ]
