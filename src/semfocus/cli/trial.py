@@ -27,7 +27,8 @@ def trial(
     data: Annotated[
         Path,
         typer.Option(
-            help="Rows with labels (.csv, .tsv, .jsonl), or a text for causal language modelling (.txt, ...)."
+            help="Rows with labels, or for an encoder-decoder with texts and targets (.csv, .tsv, .jsonl), "
+            "or a text for causal language modelling (.txt, ...)."
         ),
     ],
     patterns: Annotated[

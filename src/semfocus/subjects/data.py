@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from semfocus.subjects.batch import Batch, DataKind, TrialData
-from semfocus.subjects.table import read_table
+from semfocus.subjects.table import read_pairs, read_table
 from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks.data.text import HELD_OUT_SHARE, read_text
 
@@ -24,18 +24,28 @@ def kind_of(path: Path) -> DataKind:
 
 
 def read_data(
-    path: Path, vocabulary: Vocabulary, context: int | None = None, known: Collection[str] = ()
+    path: Path,
+    vocabulary: Vocabulary,
+    context: int | None = None,
+    known: Collection[str] = (),
+    kind: DataKind | None = None,
 ) -> TrialData:
-    """`context`: the length of a text's windows; rows that are longer are cut to it. `known`: as for `read_table`."""
+    """`context`: the length of a text's windows; rows that are longer are cut to it. `known`: as for `read_table`.
+
+    kind: by default that of the file; `pairs` for rows of a text and a target.
+    """
     if context is not None and context < 2:
         raise ValueError(f"--context must be 2 tokens or more, got {context}")
     if context is not None and vocabulary.max_length is not None and context > vocabulary.max_length:
         raise ValueError(
             f"--context {context} is longer than the model allows: {vocabulary.max_length} positions"
         )
-    if kind_of(path) == "text":
+    if (kind or kind_of(path)) == "text":
         return _windows(path, vocabulary, context)
-    return read_table(path, vocabulary, context, hashlib.sha256(path.read_bytes()).hexdigest(), known)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if kind == "pairs":
+        return read_pairs(path, vocabulary, context, digest)
+    return read_table(path, vocabulary, context, digest, known)
 
 
 def _windows(path: Path, vocabulary: Vocabulary, context: int | None) -> TrialData:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from semfocus.reminder import forget
-from semfocus.subjects.batch import Batch, DataKind
+from semfocus.subjects.batch import NO_TARGET, Batch, DataKind
 from semfocus.subjects.subject import Subject, logits_of, loss_of
 from semfocus.subjects.vocabulary import Vocabulary
 
@@ -27,6 +27,17 @@ _AFTER_PADDING = (
     "xmod",
 )
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "spiece.model", "tokenizer.model")
+
+#: the usual class, the endings of the names of others, and what they are for
+_CLASSES: dict[DataKind, tuple[str, str | tuple[str, ...], str]] = {
+    "classification": (
+        "AutoModelForSequenceClassification",
+        "ForSequenceClassification",
+        "classifying sequences of tokens",
+    ),
+    "text": ("AutoModelForCausalLM", ("ForCausalLM", "LMHeadModel"), "causal language modelling"),
+    "pairs": ("AutoModelForSeq2SeqLM", "ForConditionalGeneration", "writing a target for a text"),
+}
 
 
 class HuggingFaceSubject(Subject):
@@ -47,18 +58,23 @@ class HuggingFaceSubject(Subject):
         tokenizer = _tokenizer(transformers, path) if path.is_dir() else None
         if tokenizer is not None and getattr(self.config, "pad_token_id", None) is None:
             self.config.pad_token_id = tokenizer.pad_token_id
-        if kind == "classification" and getattr(self.config, "pad_token_id", None) is None:
+        if kind != "text" and getattr(self.config, "pad_token_id", None) is None:
             self.config.pad_token_id = (
                 self.config.vocab_size - 1
             )  # decoders look for the last token before padding
+        self.is_encoder_decoder = kind != "text" and _is_encoder_decoder(self.config)
+        if self.is_encoder_decoder:
+            _complete(self.config, tokenizer)
         weights = self._weight_files() if continued else []
         if continued and not weights:
             raise ValueError(f"{path} has no weights (.safetensors) to continue from; leave --continue out")
         self.vocabulary = Vocabulary(
             getattr(self.config, "vocab_size", None),
-            getattr(self.config, "pad_token_id", None) if kind == "classification" else None,
+            getattr(self.config, "pad_token_id", None) if kind != "text" else None,
             _positions(self.config),
             tokenizer,
+            self.config.eos_token_id if self.is_encoder_decoder else None,
+            self.config.decoder_start_token_id if self.is_encoder_decoder else None,
         )
         self.window = _window(self.config)
         self.digest = _digest(self.config.to_dict(), [*weights, *_tokenizer_files(path)])
@@ -85,10 +101,19 @@ class HuggingFaceSubject(Subject):
 
     def arguments(self, model: nn.Module, batch: Batch) -> tuple[tuple[Any, ...], dict[str, Any]]:
         mask = {} if batch.real is None else {"attention_mask": batch.real.long()}
-        return (), {"input_ids": batch.tokens, **mask}
+        before = {"decoder_input_ids": self._before(batch)} if self.is_encoder_decoder else {}
+        return (), {"input_ids": batch.tokens, **mask, **before}
+
+    def _before(self, batch: Batch) -> Tensor:
+        """What the decoder has read where it writes the target; a classifier's decoder reads the tokens again."""
+        written = batch.tokens if batch.targets is None else batch.targets
+        before = written.roll(1, 1)
+        before[:, 0] = self.config.decoder_start_token_id
+        return before.masked_fill(before == NO_TARGET, self.config.pad_token_id)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        labels = batch.tokens if batch.labels is None else batch.labels
+        known = (each for each in (batch.targets, batch.labels, batch.tokens) if each is not None)
+        labels = next(known)
         return loss_of(model(**self.arguments(model, batch)[1], labels=labels), batch)
 
     def class_logits(self, model: nn.Module, batch: Batch) -> Tensor | None:
@@ -97,26 +122,22 @@ class HuggingFaceSubject(Subject):
     def _class(self) -> Any:
         """The class that the config names if it fits the data, else the usual one of its kind."""
         transformers = _transformers()
-        ending = (
-            "ForSequenceClassification" if self.kind == "classification" else ("ForCausalLM", "LMHeadModel")
-        )
+        auto_name, ending, what = _CLASSES[self.kind]
         for name in getattr(self.config, "architectures", None) or ():
             if name.endswith(ending) and hasattr(transformers, name):
                 return getattr(transformers, name)
-        auto = (
-            transformers.AutoModelForSequenceClassification
-            if self.kind == "classification"
-            else transformers.AutoModelForCausalLM
-        )
-        try:
-            return auto._model_mapping[type(self.config)]
-        except KeyError:
-            what = (
-                "classifying sequences of tokens"
-                if self.kind == "classification"
-                else "causal language modelling"
+        cls = getattr(transformers, auto_name)._model_mapping.get(type(self.config), None)
+        if self.kind == "text" and _is_encoder_decoder(self.config):
+            alone = f'; for its decoder alone, set "architectures": ["{cls.__name__}"]' if cls else ""
+            raise ValueError(
+                f"{self.config.model_type} is an encoder-decoder, which reads one text and writes another: expected rows with "
+                f"a text and a target (.csv, .tsv, .jsonl), got a text{alone}"
             )
-            raise ValueError(f"transformers has no {self.config.model_type} model for {what}") from None
+        if cls is None:
+            pairs = _is_encoder_decoder(self.config) and self.kind == "classification"
+            hint = "; with a column target instead of label it learns to write the label" if pairs else ""
+            raise ValueError(f"transformers has no {self.config.model_type} model for {what}{hint}")
+        return cls
 
     def _weight_files(self) -> list[Path]:
         return sorted(self.directory.glob("*.safetensors"))
@@ -159,6 +180,27 @@ def _config(transformers: Any, file: Path) -> Any:
         return known[model_type].from_dict(values)
     except Exception as error:
         raise ValueError(f"{file}: {error}") from None
+
+
+def writes_targets(path: Path) -> bool:
+    """Whether this is a model that reads one text and writes another."""
+    return _is_encoder_decoder(_config(_transformers(), _config_file(path)))
+
+
+def _is_encoder_decoder(config: Any) -> bool:
+    return bool(getattr(config, "is_encoder_decoder", False))
+
+
+def _complete(config: Any, tokenizer: Any) -> None:
+    """The ids that end a sequence and begin what is written, where the config leaves them open."""
+    eos = getattr(config, "eos_token_id", None)
+    if eos is None and tokenizer is not None:
+        eos = tokenizer.eos_token_id
+    if eos is None:
+        eos = max({config.vocab_size - 1, config.vocab_size - 2} - {config.pad_token_id})
+    config.eos_token_id = eos[0] if isinstance(eos, list) else eos
+    if getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = config.pad_token_id
 
 
 def _positions(config: Any) -> int | None:

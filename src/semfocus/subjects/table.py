@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from semfocus.randomness import stream
-from semfocus.subjects.batch import Batch, TrialData
+from semfocus.subjects.batch import NO_TARGET, Batch, TrialData
 from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks.data.files import (
     ID_NAMES,
@@ -23,6 +23,9 @@ from semfocus.tasks.data.files import (
 )
 from semfocus.tasks.data.text import HELD_OUT_SHARE
 from semfocus.words import count_of
+
+#: of rows of pairs: what is to be written
+TARGET = "target"
 
 
 def sequence_column(path: Path, rows: Sequence[tuple[int, dict[str, Any]]]) -> str:
@@ -93,7 +96,7 @@ def classes_of(path: Path) -> tuple[str, ...]:
     if len(labels) > _MANY_CLASSES and 2 * len(labels) > len(every):
         raise ValueError(
             f"{path}: {len(labels)} different labels in {len(every)} rows: labels must be classes with several rows each, "
-            "not measured numbers"
+            "not measured numbers (a column target of texts is for an encoder-decoder, such as T5 or BART)"
         )
     if len(labels) < 2:
         raise ValueError(
@@ -112,23 +115,11 @@ def read_table(
     classes = classes_of(path)
     column = sequence_column(path, rows)
     sequences, name = sequences_of(path, rows, column, vocabulary)
-    limit = context or vocabulary.max_length
-    for (line, _), ids in zip(rows, sequences, strict=True):
-        if not ids:
-            raise ValueError(f"{path}, line {line}: {column} is empty")
-        if context is None and limit is not None and len(ids) > limit:
-            raise ValueError(
-                f"{path}, line {line}: {len(ids)} tokens, but the model allows {limit} positions: "
-                f"use --context {limit} to cut longer rows, or give a model with more positions"
-            )
-    num_cut = sum(context is not None and len(ids) > context for ids in sequences)
-    sequences = [ids[:limit] for ids in sequences]
-    longest = max(map(len, sequences))
-    pad = vocabulary.padding_id(1 + max(max(ids) for ids in sequences))
-    tokens = torch.tensor([[*ids, *[pad] * (longest - len(ids))] for ids in sequences])
-    real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
+    sequences, num_cut = _fitted(path, rows, column, sequences, vocabulary, context)
+    tokens = _filled(sequences, vocabulary.padding_id(1 + max(max(ids) for ids in sequences)))
+    longest = tokens.shape[1]
     labels = torch.tensor([classes.index(label_of(path, line, fields)) for line, fields in rows])
-    everything = Batch(tokens, None if bool(real.all()) else real, labels)
+    everything = Batch(tokens, _real(sequences), labels)
     by_label = hashlib.sha256(f"{digest} by label".encode()).hexdigest()
     is_old = digest in known and by_label not in known  # version 0.1 drew rows without regard to labels
     train, held_out, is_drawn = _split(path, rows, None if is_old else labels)
@@ -142,6 +133,78 @@ def read_table(
         by_label if is_drawn and not is_old else digest,
         f"{count_of(len(rows), 'row')}{cut} of up to {count_of(longest, 'token')} ({name}), {count_of(len(classes), 'class')}, {count_of(len(held_out), 'row')} held out{as_before}",
     )
+
+
+def has_targets(path: Path) -> bool:
+    """Whether rows have a target and no label: a text to write, if the model is one that writes."""
+    _, fields = next(iter(read_fields(path)))
+    return TARGET in fields and not any(name in fields for name in LABEL_NAMES if name != TARGET)
+
+
+def read_pairs(path: Path, vocabulary: Vocabulary, context: int | None, digest: str) -> TrialData:
+    """Rows of a text and a target, both read alike: by the tokenizer, as bytes, symbols or ids."""
+    rows = list(read_fields(path))
+    column = sequence_column(path, rows)
+    of_target = [(line, {column: fields.get(TARGET)}) for line, fields in rows]
+    both, name = sequences_of(path, [*rows, *of_target], column, vocabulary)
+    sources, targets = both[: len(rows)], both[len(rows) :]
+    if column in TEXT_NAMES:
+        targets = [vocabulary.of_target(str(fields[column] or "")) for _, fields in of_target]
+    sources, num_cut = _fitted(path, rows, column, sources, vocabulary, context)
+    targets, num_targets_cut = _fitted(path, rows, TARGET, targets, vocabulary, context)
+    tokens = _filled(sources, vocabulary.padding_id(1 + max(max(ids) for ids in sources)))
+    wanted = _filled(targets, NO_TARGET)
+    everything = Batch(tokens, _real(sources), targets=wanted)
+    train, held_out, _ = _split(path, rows, None)
+    cut = f", {num_cut} texts and {num_targets_cut} targets cut," * bool(num_cut or num_targets_cut)
+    return TrialData(
+        "pairs",
+        everything.rows(train),
+        everything.rows(held_out),
+        (),
+        hashlib.sha256(f"{digest} pairs".encode()).hexdigest(),
+        f"{count_of(len(rows), 'pair')}{cut} of up to {tokens.shape[1]} and {count_of(wanted.shape[1], 'token')} ({name}), {count_of(len(held_out), 'pair')} held out",
+    )
+
+
+def _fitted(
+    path: Path,
+    rows: Sequence[tuple[int, dict[str, Any]]],
+    column: str,
+    sequences: list[list[int]],
+    vocabulary: Vocabulary,
+    context: int | None,
+) -> tuple[list[list[int]], int]:
+    """Sequences that the model can read, ended as it wants them; and how many of them were cut."""
+    limit = context or vocabulary.max_length
+    found = []
+    for (line, _), ids in zip(rows, sequences, strict=True):
+        if not ids:
+            raise ValueError(f"{path}, line {line}: {column} is empty")
+        if vocabulary.eos_id is not None and vocabulary.eos_id in ids[:-1]:
+            raise ValueError(
+                f"{path}, line {line}: the token {vocabulary.eos_id} stands inside {column}, and ends every sequence of "
+                "this model: it may only be the last, and is added where it is missing"
+            )
+        found.append(vocabulary.ended(ids))
+        if context is None and limit is not None and len(found[-1]) > limit:
+            raise ValueError(
+                f"{path}, line {line}: {len(found[-1])} tokens, but the model allows {limit} positions: "
+                f"use --context {limit} to cut longer rows, or give a model with more positions"
+            )
+    num_cut = sum(context is not None and len(ids) > context for ids in found)
+    return [vocabulary.cut(ids, limit) for ids in found], num_cut
+
+
+def _filled(sequences: list[list[int]], value: int) -> Tensor:
+    longest = max(map(len, sequences))
+    return torch.tensor([[*ids, *[value] * (longest - len(ids))] for ids in sequences])
+
+
+def _real(sequences: list[list[int]]) -> Tensor | None:
+    longest = max(map(len, sequences))
+    real = torch.tensor([[place < len(ids) for place in range(longest)] for ids in sequences])
+    return None if bool(real.all()) else real
 
 
 def _by_turns(order: Tensor, labels: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from semfocus.mechanisms import AttentionTrace, Full, capture
 from semfocus.mechanisms.observation import attention_points
 from semfocus.model.evaluation import evaluation_mode
 from semfocus.probes import dispersion, effective_keys, num_kept
-from semfocus.subjects.batch import Batch
+from semfocus.subjects.batch import NO_TARGET, Batch
 from semfocus.subjects.subject import Subject
 
 #: held-out sequences that are measured
@@ -50,6 +50,8 @@ def _ours(model: nn.Module) -> Iterator[None]:
 
 def _values(values: Tensor, trace: AttentionTrace, batch: Batch) -> Tensor:
     real = batch.real
+    if batch.targets is not None and "decoder" in trace.name:
+        real = batch.targets != NO_TARGET
     if real is not None and trace.scores.shape[0] == len(batch) and trace.scores.shape[-2] == real.shape[1]:
         mask = real.view(len(batch), *[1] * (values.dim() - 2), real.shape[1]).expand_as(values)
         values = values[mask]

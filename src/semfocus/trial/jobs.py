@@ -15,9 +15,9 @@ from semfocus.runs.trial_directory import TrialRunDirectory, specs_in
 from semfocus.subjects.batch import TrialData
 from semfocus.subjects.data import kind_of, read_data
 from semfocus.subjects.file import FileSubject
-from semfocus.subjects.hugging_face import HuggingFaceSubject
+from semfocus.subjects.hugging_face import HuggingFaceSubject, writes_targets
 from semfocus.subjects.subject import Subject
-from semfocus.subjects.table import classes_of
+from semfocus.subjects.table import classes_of, has_targets
 from semfocus.training.device import resolve_device
 from semfocus.trial.runner import Runner
 from semfocus.trial.spec import TrialRunSpec, spec_of_values
@@ -91,7 +91,8 @@ def opened(
     """The model and the data, read once per process; the runs in the directory may say how the data were split."""
     subject = subject_of(Path(model), Path(data), continued)
     known = {str(spec.get("data")) for spec in specs_in(Path(directory))}
-    return subject, read_data(Path(data), subject.vocabulary, context, known)
+    kind = subject.kind if isinstance(subject, HuggingFaceSubject) else None
+    return subject, read_data(Path(data), subject.vocabulary, context, known, kind)
 
 
 def subject_of(model: Path, data: Path, continued: bool) -> Subject:
@@ -101,6 +102,8 @@ def subject_of(model: Path, data: Path, continued: bool) -> Subject:
             raise ValueError("--continue is for a directory with weights; model() may load its own")
         return FileSubject(model)
     kind = kind_of(data)
+    if kind == "classification" and has_targets(data) and writes_targets(model):
+        kind = "pairs"
     num_classes = len(classes_of(data)) if kind == "classification" else 0
     return HuggingFaceSubject(model, kind, num_classes, continued=continued)
 

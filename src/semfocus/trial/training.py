@@ -82,7 +82,9 @@ class Training:
     @torch.no_grad()
     def held_out_loss(self) -> float:
         """On the same held-out sequences at every look of every run."""
-        loss = self._mean_of_held_out(lambda part: float(self.subject.loss(self.model, part)) * len(part))
+        loss = self._mean_of_held_out(
+            lambda part: float(self.subject.loss(self.model, part)) * part.num_predicted
+        )
         if not math.isfinite(loss):
             raise Diverged("the held-out loss is not finite")
         return loss
@@ -109,7 +111,7 @@ class Training:
             part = held_out.rows(slice(start, start + size)).to(self.device)
             with _numbers_of(derive_seed(0, "trial/look", start), self.device):
                 total += sum_of(part)
-        return total / len(held_out)
+        return total / held_out.num_predicted
 
     def _rows(self, step: int) -> torch.Tensor:
         """Epoch after epoch, each in an order of its own."""

@@ -19,6 +19,7 @@ from semfocus.integrations import check
 from semfocus.mechanisms import Pattern
 from semfocus.subjects.batch import Batch, TrialData
 from semfocus.subjects.subject import Subject, refuse_data, refuse_future
+from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.training.device import resolve_device
 from semfocus.trial.decision import is_futile
 from semfocus.trial.jobs import TrialItem, TrialOptions, described_trial, opened
@@ -85,7 +86,8 @@ def run_trial(
     """Train full attention, sharper full attention and each pattern, with the same seeds, data order and steps.
 
     model: a directory or config file of Hugging Face (nothing is downloaded), or a Python file with `model()`.
-    data: rows with labels (.csv, .tsv, .jsonl), or a text for causal language modelling (any other ending).
+    data: rows with labels, or with texts and targets for an encoder-decoder (.csv, .tsv, .jsonl), or a text for causal
+    language modelling (any other ending).
     directory: where runs are kept; a trial that was interrupted continues, and runs that have ended are read.
     seeds: by default the fewest with which a difference can be shown. `continued`: from the weights of the directory.
     until_decided: a first look at the fewest seeds, and five more if it decides nothing and they could show anything.
@@ -200,7 +202,7 @@ def refuse_problems(subject: Subject, model: nn.Module, data: Batch, arm: Arm) -
     Rows with their padding, and the same rows without any, to which padding can be added; logits, where they are known.
     """
     _widen(model)
-    for batch in _checked_rows(data, subject.vocabulary.max_length):
+    for batch in _checked_rows(data, subject.vocabulary):
         found = subject.arguments(model, batch)
         report = check(_Loss(subject, model), batch) if found is None else check(model, *found[0], **found[1])
         if not report.ok:
@@ -211,8 +213,11 @@ def refuse_problems(subject: Subject, model: nn.Module, data: Batch, arm: Arm) -
 _ROOM = 3
 
 
-def _checked_rows(data: Batch, most: int | None) -> list[Batch]:
-    """The longest and the shortest row, if lengths differ; the two longest, as far as both have tokens."""
+def _checked_rows(data: Batch, vocabulary: Vocabulary) -> list[Batch]:
+    """The longest and the shortest row, if lengths differ; the two longest, as far as both have tokens.
+
+    Not these for an encoder-decoder: `check` adds no padding where a decoder has tokens of its own.
+    """
     length = data.tokens.shape[1]
     found = [data.rows(slice(0, 2))]
     if data.real is not None:
@@ -220,6 +225,9 @@ def _checked_rows(data: Batch, most: int | None) -> list[Batch]:
         order = lengths.argsort(descending=True, stable=True)
         found = [data.rows(order[[0, -1]]), data.rows(order[:2])]
         length = int(lengths[order[:2]].min())
+    if vocabulary.eos_id is not None:
+        return found[:1]
+    most = vocabulary.max_length
     if most is not None and length + _ROOM > most > 2 * _ROOM:
         length = most - _ROOM
     found[-1] = found[-1].first(length)
