@@ -32,6 +32,7 @@ from semfocus.subjects.vocabulary import Vocabulary
 from semfocus.tasks import FileTask
 from semfocus.tasks.data.files import SEQUENCE_NAMES, TEXT_NAMES, read_fields
 from semfocus.trial import Arm, TrialResult, TrialSettings, run_trial
+from semfocus.trial import trial as trial_module
 from semfocus.trial.spec import FULL, SHARPER_FULL, TrialRunSpec
 from semfocus.trial.training import Training
 from semfocus.words import percent
@@ -558,17 +559,49 @@ def test_without_transformers_the_error_names_the_extra(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_real_null_and_a_real_planted_difference(tmp_path):
-    """Full attention again with other seeds is no difference; at half the learning rate it is slower."""
+def test_a_real_null_and_real_planted_differences_until_decided(tmp_path):
+    """Full attention again with other seeds is no difference; half the learning rate is slower, twice is faster."""
     settings = TrialSettings(
         steps=120, batch_size=16, looks=20, warmup_steps=5, held_out=64, learning_rate=2e-3
     )
-    arms = [Arm(seed_shift=500), Arm(learning_rate_scale=0.5)]
-    result = trial(tmp_path, arms=arms, seeds=7, settings=settings)
-    again, slowed = (result.verdicts[arm] for arm in arms)
-    assert again.finding == "no evidence"
-    assert slowed.finding == "slower"
-    assert slowed.steps.value > 1.2
+    again, slowed, sped_up = (
+        trial(tmp_path, arms=[arm], seeds=None, settings=settings, until_decided=True)
+        for arm in (Arm(seed_shift=500), Arm(learning_rate_scale=0.5), Arm(learning_rate_scale=2.0))
+    )
+    assert len(again.records[FULL]) in (7, 12)
+    assert again.decision().kind != "switch"
+    assert len(slowed.records[FULL]) == len(sped_up.records[FULL]) == 7
+    assert slowed.decision().text.startswith("Keep full attention")
+    assert "is slower" in slowed.decision().text
+    assert slowed.of_patterns[0].steps.value > 1.2
+    assert sped_up.decision().kind == "switch"
+    assert sped_up.of_patterns[0].steps.value < 0.8
+
+
+def test_five_seeds_more_if_nothing_is_decided_and_they_could_help(tmp_path, monkeypatch):
+    rows = ["b b b,rare" if row % 5 == 0 else "a a a,often" for row in range(100)]
+    (tmp_path / "rare.csv").write_text("\n".join(["sequence,label", *rows]) + "\n", encoding="utf-8")
+    options = {"directory": tmp_path / "out", "until_decided": True, "executor": "serial", "device": "cpu"}
+
+    def seeds_of(rate, is_futile, scale=1.0):
+        arm = Arm(learning_rate_scale=scale, seed_shift=500 * (scale == 1.0))
+        monkeypatch.setattr(trial_module, "is_futile", lambda *given: is_futile)
+        settings = TrialSettings(
+            steps=4 if rate < 1e-6 else 16,
+            batch_size=8,
+            looks=4,
+            warmup_steps=1,
+            held_out=8,
+            learning_rate=rate,
+        )
+        result = run_trial(
+            write(tmp_path)[0], tmp_path / "rare.csv", arms=[arm], settings=settings, **options
+        )
+        return len(result.records[FULL]), result.decision().kind
+
+    assert seeds_of(1e-9, is_futile=True) == (7, "undecided")  # nothing is learned
+    assert seeds_of(1e-9, is_futile=False) == (12, "undecided")
+    assert seeds_of(2e-2, is_futile=False, scale=1e-9) == (7, "keep")
 
 
 def test_a_model_that_would_be_switched_in_part_is_refused_before_training(tmp_path):
