@@ -58,6 +58,7 @@ def main() -> None:
             settings=TrialSettings(steps=60, batch_size=16, looks=15, warmup_steps=5, learning_rate=5e-3),
             device="cpu",
         )
+        print(result.decision().text)
         print(f"{result.model}: {result.data}")
         for arm in result.arms:
             print(f"{arm.label:<18} held-out loss {result.final_loss(arm):.3f}")

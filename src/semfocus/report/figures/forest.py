@@ -133,15 +133,16 @@ def _drawn(
     said = tooltip(("arm:N", "attention"), ("label:N", "on"), ("words:N", what))
     seed = {**base, "x": at["ratio"], "tooltip": tooltip(("arm:N", "attention"), "seed:N", ("words:N", what))}
     shape = column("shape:N", scale=None, legend=None)
-    one = one_row(one=1, left=f"{sides[0]} ←", right=f"→ {sides[1]}")
+    one = one_row(one=1, left=f"← {sides[0]}", right=f"{sides[1]} →")
     above: Spec = {"data": one, "dy": -5, "baseline": "bottom", "fontSize": 11, "color": soft}
     label: Spec = {"align": "left", "baseline": "middle", "limit": {"expr": f"{narrow} ? 140 : 0"}}
     arrow: Spec = {"filled": True, "size": 55}
     row, single = "datum.kind === 'row'", "datum.kind === 'seed'"
     marks = [
         mark("rule", {"x": at["one"]}, data=one, color=text, strokeWidth=1.2),
-        mark("text", _beside_one(at, "left"), align="right", dx=-8, **above),
-        mark("text", _beside_one(at, "right"), align="left", dx=8, **above),
+        # At the ends, not beside 1, which may be so near an end that a narrow page has no room.
+        mark("text", _above("left", 0), align="left", **above),
+        mark("text", _above("right", "width"), align="right", **above),
         mark(
             "text",
             {**base, **left, "color": {"value": text}},
@@ -201,8 +202,8 @@ def _drawn(
     return layers(data, *marks, params=[look.pick] if look.live else [])
 
 
-def _beside_one(at: Mapping[str, Spec], name: str) -> Spec:
-    return {"x": at["one"], "y": {"value": 0}, "text": column(f"{name}:N")}
+def _above(name: str, place: int | str) -> Spec:
+    return {"x": {"value": place}, "y": {"value": 0}, "text": column(f"{name}:N")}
 
 
 def bounded_seed(low: float, high: float) -> tuple[float | None, str | None]:

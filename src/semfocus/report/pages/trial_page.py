@@ -70,6 +70,6 @@ def _cells(result: TrialResult, arm: Arm) -> dict[str, Any]:
         "pace": "-" if pace is None else f"{1000 * pace:.3g} ms",
         "steps": "1" if verdict is None else interval(verdict.steps),
         "seconds": "1" if verdict is None else interval(verdict.seconds),
-        "p": "" if verdict is None or verdict.finding == "diverged" else f"{verdict.p:.2g}",
+        "p": "-" if verdict is None or verdict.finding == "diverged" else f"{verdict.p:.2g}",
         "diverged": result.num_diverged(arm),
     }
