@@ -284,8 +284,8 @@ def test_a_failure_half_way_leaves_the_model_as_it_was(monkeypatch):
                 apply(model, TopK(2))
         assert [(type(module), dict(vars(module))) for module in model.modules()] == before
     hook.remove()
-    assert not model.layers[0].self_attn._forward_pre_hooks
     restore(model)
+    assert not model.layers[0].self_attn._forward_pre_hooks
     assert type(model.layers[0].self_attn) is nn.MultiheadAttention
 
 

@@ -88,7 +88,11 @@ def test_a_whole_transformer_of_torch():
 @pytest.mark.parametrize("pattern", POSITIONAL, ids=str)
 def test_other_lengths_of_queries_and_keys_have_no_positions_in_common(pattern):
     layer = semfocus.MultiheadAttention(16, 4, batch_first=True, pattern=pattern).double()
-    layer(draw(5, 1), draw(5, 2), draw(5, 2))
+    x = draw(5, 1)
+    layer(x, x, draw(5, 2))
+    layer(x.transpose(0, 1).transpose(0, 1), x, x)
+    with pytest.raises(ValueError, match="which may be two sequences"):
+        layer(x, draw(5, 2), draw(5, 2))
     with pytest.raises(ValueError, match="5 queries over 7 keys have none in common"):
         layer(draw(5, 1), draw(7, 2), draw(7, 2))
     with pytest.raises(ValueError, match="puts keys after the last position"):

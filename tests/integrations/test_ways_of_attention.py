@@ -1,5 +1,6 @@
 """However attention is written beside attention that can be switched, no model is switched in part without a word."""
 
+import copy
 import functools
 import math
 import warnings
@@ -702,3 +703,69 @@ def test_a_pass_that_fails_leaves_no_watch_behind():
         model(torch.ones(2, 6, WIDTH + 1))
     assert torch._C._len_torch_dispatch_stack() == 0
     model(tokens())
+
+
+class Later(nn.Module):
+    """Attention of others that not every call reaches."""
+
+    def __init__(self):
+        super().__init__()
+        self.switched, self.other = beside(nn.Identity()), Written(distances)
+
+    def forward(self, x, is_short=False):
+        x = self.switched(x)
+        return x if is_short else self.features(x)
+
+    def features(self, x):
+        return self.other(x)
+
+
+def added(model):
+    model(tokens(), is_short=True)
+    model.switched.append(WAYS["Lambda"]())
+
+
+def replaced_in_a_list(model):
+    model(tokens(), is_short=True)
+    model.switched[0].layers[0] = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True).eval()
+
+
+#: what happens first, and the call that computes it
+LATE = {
+    "another_branch": (lambda model: model(tokens(), is_short=True), lambda model: model(tokens())),
+    "a_method": (lambda model: None, lambda model: model.features(tokens())),
+    "forward_itself": (lambda model: None, lambda model: model.forward(tokens())),
+    "added": (added, lambda model: model(tokens(), is_short=True)),
+    "replaced": (replaced_in_a_list, lambda model: model(tokens(), is_short=True)),
+    "a_copy": (lambda model: model(tokens(), is_short=True), lambda model: copy.deepcopy(model)(tokens())),
+}
+
+
+@pytest.mark.parametrize("way", LATE)
+def test_the_first_pass_of_every_part_is_watched(way):
+    model = Later().eval()
+    apply(model, TopK(2))
+    first, call = LATE[way]
+    first(model)
+    with pytest.raises(ValueError, match="in part only"):
+        call(model)
+    restore(model)
+    hooks = [*model._forward_hooks, *(each for part in model.modules() for each in part._forward_pre_hooks)]
+    assert not hooks
+
+
+@pytest.mark.parametrize("way", ["compile", "export", "vmap"])
+def test_what_nobody_can_watch_is_said_once(way):
+    model = beside(nn.Identity()).eval()
+    apply(model, TopK(2))
+    torch._dynamo.reset()
+    calls = {
+        "compile": lambda: torch.compile(model, backend="eager", fullgraph=True)(tokens()),
+        "export": lambda: torch.export.export(model, (tokens(),)),
+        "vmap": lambda: torch.vmap(model)(tokens()[:, None]),
+    }
+    with pytest.warns(UserWarning, match="semfocus could not watch it"):
+        calls[way]()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*semfocus")
+        calls[way]()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 from torch import nn
@@ -13,45 +14,85 @@ from torch import nn
 from semfocus.integrations.foreign_attention import AttentionWatch
 from semfocus.kernels.onlookers import is_dispatched, is_transformed
 
+_CONTAINERS = (nn.ModuleList, nn.ModuleDict)
+
 
 class FirstPass:
-    """Hooks of the model that `apply` was called on; one pass in training and one in evaluation are watched.
+    """Hooks of a model and all its parts; of each, one pass in training and one in evaluation are watched.
 
     Reading code finds attention that is written in a known way. Whatever way it is written in, it has to multiply when
-    it runs. A pass computes the same under the watch, slower; while somebody traces or compiles, nothing is watched.
+    it runs. A pass computes the same under the watch, slower. The outermost module that is called opens the watch, and
+    what it calls has passed with it; a part that only a later call reaches, or that came later, is watched then. While
+    somebody traces or compiles, nothing can be watched, which is said once.
     """
 
     def __init__(self) -> None:
-        self._passed: set[tuple[int, bool]] = set()
+        #: the modes in which a module has passed
+        self._passed: WeakKeyDictionary[nn.Module, set[bool]] = WeakKeyDictionary()
         self._open: tuple[int, int, AttentionWatch] | None = None
+        self._inside: list[nn.Module] = []
+        self._has_warned = False
+        self._number = id(self)
+        _FIRST_PASSES[self._number] = self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # a copy of a model is another model
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        FirstPass.__init__(self)
 
     def attach(self, model: nn.Module) -> None:
-        model.register_forward_pre_hook(self.begin)
-        model.register_forward_hook(self.end, always_call=True)
+        for module in model.modules():
+            if not isinstance(module, torch.jit.ScriptModule) and not self._is_attached(module):
+                module.register_forward_pre_hook(self.begin)
+                module.register_forward_hook(self.end, always_call=True)
+
+    def _is_attached(self, module: nn.Module) -> bool:
+        return any(getattr(hook, "__self__", None) is self for hook in module._forward_pre_hooks.values())
 
     @staticmethod
     def detach(model: nn.Module) -> None:
         """Leave no trace."""
-        for hooks in (model._forward_pre_hooks, model._forward_hooks):
-            for key, hook in list(hooks.items()):
-                if isinstance(getattr(hook, "__self__", None), FirstPass):
-                    del hooks[key]
-                    model._forward_hooks_always_called.pop(key, None)
+        for module in model.modules():
+            for hooks in (module._forward_pre_hooks, module._forward_hooks):
+                for key, hook in list(hooks.items()):
+                    if is_watching(hook):
+                        del hooks[key]
+                        module._forward_hooks_always_called.pop(key, None)
 
-    @staticmethod
-    def _of(model: nn.Module) -> tuple[int, bool]:
-        return id(model), model.training
+    def has_passed(self, module: nn.Module) -> bool:
+        return module in self._passed
 
     def begin(self, model: nn.Module, args: tuple[Any, ...]) -> None:
-        if torch.compiler.is_compiling() or self._open is not None or self._of(model) in self._passed:
+        if torch.compiler.is_compiling():
+            _say_that_nothing_is_watched(self._number, type(model).__name__)
+            return
+        if (
+            type(model).__name__ == "OptimizedModule"
+        ):  # the compiler, which must not trace the watch, is about to run
+            return
+        if self._is_attached(model):  # and does not hear of all modules, as in `sdpa`
+            self._attach_new(model)
+        if self._open is not None:
+            if self._open[0] == threading.get_ident():
+                self._inside.append(model)
+            return
+        if model.training in self._passed.get(model, ()) or not _IS_WATCHED.get():
             return
         if torch.jit.is_tracing() or is_transformed() or is_dispatched():  # type: ignore[attr-defined]
-            return
-        if not _IS_WATCHED.get():
+            _say_that_nothing_is_watched(self._number, type(model).__name__)
             return
         watch = AttentionWatch(model)
         watch.__enter__()
-        self._open = threading.get_ident(), id(model), watch
+        self._open, self._inside = (threading.get_ident(), id(model), watch), [model]
+
+    def _attach_new(self, model: nn.Module) -> None:
+        """Parts that somebody added since; what holds parts in a list is never called itself."""
+        for part in model._modules.values():
+            if isinstance(part, _CONTAINERS):
+                self._attach_new(part)
+            elif part is not None and not self._is_attached(part):
+                self.attach(part)
 
     def end(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if torch.compiler.is_compiling() or self._open is None:
@@ -60,18 +101,49 @@ class FirstPass:
         if opened_by != [threading.get_ident(), id(model)]:
             return
         self._open = None
+        inside, self._inside = self._inside, []
         watch.__exit__(None, None, None)
         if output is None:  # the pass failed, and says so itself
             return
         if watch.found:
             raise ValueError(refusal(type(model).__name__, watch))
-        self._passed.add(self._of(model))
+        for module in inside:
+            self._passed.setdefault(module, set()).add(module.training)
         if watch.unseen:
             warnings.warn(
                 f"{type(model).__name__} calls {', '.join(watch.unseen)}, and semfocus cannot see whether there is "
                 "attention inside, which would not be switched",
                 stacklevel=2,
             )
+
+    def warn(self, name: str) -> None:
+        """Of a first pass that cannot be watched."""
+        if not self._has_warned and not self._passed and _IS_WATCHED.get():
+            self._has_warned = True
+            warnings.warn(
+                f"{name} is compiled, traced or transformed before its first plain forward pass, so that semfocus could "
+                "not watch it for attention that is not switched: call it once before, or run semfocus.check",
+                stacklevel=3,
+            )
+
+
+def is_watching(hook: Any) -> bool:
+    """Whether a hook is one of these."""
+    return isinstance(getattr(hook, "__self__", None), FirstPass)
+
+
+_FIRST_PASSES: WeakValueDictionary[int, FirstPass] = WeakValueDictionary()
+
+
+def _say_that_nothing_is_watched(number: int, name: str) -> bool:
+    first = _FIRST_PASSES.get(number)
+    if first is not None:
+        first.warn(name)
+    return False
+
+
+#: the compiler calls it while it traces and keeps what it returns, instead of tracing the warning
+_say_that_nothing_is_watched._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 #: False while somebody looks closer, and reports instead

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from semfocus.kernels.onlookers import SilentMode
@@ -178,6 +178,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
 
     def _see_softmax(self, args: tuple[Any, ...], outputs: list[Tensor]) -> None:
         dim = next((each for each in args[1:] if isinstance(each, int)), -1)
+        if not args[0].is_nested and args[0].dim() and args[0].shape[dim] == 1:
+            return  # all ones, such as those of a single expert
         is_last = dim in (-1, args[0].dim() - 1)
         features = self._trait(args[0]).features if is_last else 0
         self._give(outputs, self._weights("computes attention by itself, with a softmax", features))
@@ -308,6 +310,11 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     def _named(self, module: nn.Module) -> str | None:
         name = self._names.get(id(module))
         return None if name is None else f"{type(module).__name__} {name}".strip()
+
+
+def is_watched() -> bool:
+    """Whether a watch is open."""
+    return any(isinstance(mode, AttentionWatch) for mode in _get_current_dispatch_mode_stack())
 
 
 def _is_attention(namespace: str, name: str) -> bool:

@@ -1,5 +1,6 @@
 """`sdpa`: a model's own calls of F.scaled_dot_product_attention, served under a pattern while a block is open."""
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,12 +17,27 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import checkpoint as checkpointing
 
 from semfocus.integrations.first_pass import FirstPass
+from semfocus.integrations.foreign_attention import is_watched
 from semfocus.integrations.mask_conversion import allowed_and_bias
-from semfocus.integrations.selection import as_pattern, checked_inverse_temperature, counts_positions
+from semfocus.integrations.selection import (
+    as_pattern,
+    checked_inverse_temperature,
+    counts_positions,
+    needs_places,
+    refuse_padding,
+)
+from semfocus.integrations.switch import is_applied
+from semfocus.kernels.onlookers import numbers_are_hidden
 from semfocus.mechanisms import Pattern
-from semfocus.mechanisms.observation import AmbientAttention, Changes, attend_at
+from semfocus.mechanisms.observation import AmbientAttention, Changes, ambient_attentions, attend_at
 
-_REENTRANT = checkpointing.CheckpointFunction.forward.__code__
+#: around the forward of every autograd function, such as reentrant checkpoints and reversible layers
+_AUTOGRAD_FUNCTION = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+_SERVED = {
+    F.scaled_dot_product_attention,
+    torch.ops.aten.scaled_dot_product_attention,
+    torch.ops.aten.scaled_dot_product_attention.default,
+}
 
 
 @contextmanager
@@ -40,17 +56,47 @@ def sdpa(pattern: Pattern | str, inverse_temperature: float = 1.0) -> Iterator[A
     ...     output = F.scaled_dot_product_attention(layer(x), x, x)
     """
     served = _Served(as_pattern(pattern), checked_inverse_temperature(inverse_temperature))
-    first = FirstPass()
+    served.opened_in = _caller()
+    first, thread = FirstPass(), threading.get_ident()
+
+    def begin(module: nn.Module, args: tuple[Any, ...]) -> None:
+        if not torch.compiler.is_compiling():
+            _refuse_unserved(module, threading.get_ident() != thread and first.has_passed(module))
+        first.begin(module, args)
+
     hooks = [
-        global_hooks.register_module_forward_pre_hook(first.begin),
+        global_hooks.register_module_forward_pre_hook(begin),
         global_hooks.register_module_forward_hook(first.end, always_call=True),
     ]
     try:
         with served.known(), _recomputed_alike(served), _Interception(served):
             yield served
     finally:
+        served.opened_in = None
         for hook in hooks:
             hook.remove()
+
+
+def _caller() -> FrameType | None:
+    """The frame that opens the block."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == contextlib.__file__:
+        frame = frame.f_back
+    return frame
+
+
+def _refuse_unserved(module: nn.Module, is_elsewhere: bool) -> None:
+    name = type(module).__name__
+    if is_elsewhere:
+        raise ValueError(
+            f"{name} is called in another thread than the one that opened semfocus.sdpa, which serves that one alone: "
+            "open a block in the thread"
+        )
+    if is_applied(module) and not ambient_attentions()[-1].is_suspended:
+        raise ValueError(
+            f"{name} was switched by semfocus.apply, and keeps that pattern in a block of semfocus.sdpa: "
+            "use one of the two (semfocus.restore undoes the first)"
+        )
 
 
 class _Interception(TorchFunctionMode):
@@ -61,9 +107,21 @@ class _Interception(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func is F.scaled_dot_product_attention and not self._served.is_suspended:
+        if func in _SERVED and not self._served.is_suspended:
             return self._served.attend(*args, **(kwargs or {}))
+        if not (self._served.is_suspended or torch.compiler.is_compiling()):
+            _refuse_other_attention(func)
         return func(*args, **(kwargs or {}))
+
+
+def _refuse_other_attention(func: Any) -> None:
+    """What computes attention in its own way; under a watch, which reports it, it may."""
+    name = getattr(func, "__name__", "")
+    if "attention" in name and getattr(func, "namespace", "") != "semfocus" and not is_watched():
+        raise ValueError(
+            f"{name} computes attention past semfocus.sdpa, which serves F.scaled_dot_product_attention only: "
+            "semfocus.apply(model, ...) switches nn.MultiheadAttention"
+        )
 
 
 @contextmanager
@@ -96,6 +154,8 @@ class _Served(AmbientAttention):
     def __init__(self, pattern: Pattern, inverse_temperature: float) -> None:
         super().__init__()
         self.pattern, self.inverse_temperature = pattern, inverse_temperature
+        #: while the block is open
+        self.opened_in: FrameType | None = None
 
     def attend(
         self,
@@ -109,11 +169,12 @@ class _Served(AmbientAttention):
         enable_gqa: bool = False,
     ) -> Tensor:
         """As F.scaled_dot_product_attention."""
-        caller, is_out_of_reach = _around()
+        caller, is_out_of_reach = _around(self.opened_in)
         if is_out_of_reach:
             raise ValueError(
-                "gradient checkpointing with use_reentrant=True computes attention again where semfocus.sdpa cannot see it: "
-                "use use_reentrant=False"
+                "attention inside a torch.autograd.Function, such as a checkpoint with use_reentrant=True or a "
+                "reversible layer, is computed again where semfocus.sdpa cannot see it: use checkpoint with "
+                "use_reentrant=False, or open the block inside"
             )
         mask, causal, bias = self._mask(query, key, attn_mask, is_causal)
         output, _ = attend_at(
@@ -148,20 +209,35 @@ class _Served(AmbientAttention):
             mask = torch.ones(num_queries, num_keys, dtype=torch.bool, device=query.device).tril()
         elif is_causal:
             return None, True, None
-        if mask is None or mask.dtype == torch.bool:
-            return mask, False, None
-        allowed, bias = allowed_and_bias(mask)
+        if mask is None:
+            return None, False, None
+        allowed, bias = (mask, None) if mask.dtype == torch.bool else _of_float(mask)
+        if needs_places(self.pattern) and not numbers_are_hidden(allowed):
+            refuse_padding(self.pattern, allowed.any(-2) if allowed.dim() > 1 else allowed)
         return allowed, False, bias
 
 
-def _around() -> tuple[nn.Module | None, bool]:
-    """The module whose code makes the call, and whether it will be computed again where no block is open."""
-    caller, is_out_of_reach = None, False
+def _of_float(mask: Tensor) -> tuple[Tensor, Tensor | None]:
+    """What a float mask allows and adds; where a row forbids all by finite numbers, all are alike, as in a softmax."""
+    allowed, bias = allowed_and_bias(mask)
+    alike = ~allowed.any(-1, keepdim=True) & (mask > -torch.inf)
+    if numbers_are_hidden(mask) or alike.any():
+        bias = mask.where(alike, torch.zeros_like(mask) if bias is None else bias)
+        allowed = allowed | alike
+    return allowed, bias
+
+
+def _around(opened_in: FrameType | None) -> tuple[nn.Module | None, bool]:
+    """The module whose code makes the call, and whether it may be computed again where no block is open."""
+    caller, is_inside, is_out_of_reach = None, True, False
+    if torch.compiler.is_compiling():  # a graph has no frames
+        return None, False
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         owner = frame.f_locals.get("self") if caller is None else None
         if isinstance(owner, nn.Module):
             caller = owner
-        is_out_of_reach |= frame.f_code is _REENTRANT
+        is_inside &= frame is not opened_in  # who computes again around the block opens it again
+        is_out_of_reach |= is_inside and frame.f_code is _AUTOGRAD_FUNCTION
         frame = frame.f_back
     return caller, is_out_of_reach

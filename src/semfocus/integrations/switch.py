@@ -206,6 +206,11 @@ def _restored(model: nn.Module) -> Iterator[None]:
             _apply(module, find_attentions(module), undo.patterns, undo.inverse_temperature)
 
 
+def is_applied(module: nn.Module) -> bool:
+    """Whether `apply` was called on this very module."""
+    return _UNDO in vars(module)
+
+
 def is_switched(model: nn.Module) -> bool:
     """Whether `apply` was called on this module, or on one inside it."""
     return any(_UNDO in vars(module) for module in model.modules())

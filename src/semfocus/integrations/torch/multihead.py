@@ -86,6 +86,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         batched = self._check(query, key, value)
         if is_causal and attn_mask is None:
             raise ValueError("is_causal is only a hint about attn_mask: give attn_mask too")
+        is_one_sequence = _are_one(query, key)
         inputs = self._batch(query, batched)
         query, key, value = (
             self._heads(self._batch(each, batched)) for each in self._project(query, key, value)
@@ -94,7 +95,7 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
         masks.add_key_padding_mask(key_padding_mask, batched)
         masks.add_attn_mask(attn_mask)
         if counts_positions(self.pattern):
-            self._check_positions(query.shape[2], key.shape[2], key_padding_mask)
+            self._check_positions(query.shape[2], key.shape[2], is_one_sequence, key_padding_mask)
         key, value = self._with_added_keys(key, value, masks)
         mixed, weights = attend_at(
             self,
@@ -138,13 +139,20 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
             )
         return query.dim() == 3
 
-    def _check_positions(self, num_queries: int, num_keys: int, padding: Tensor | None) -> None:
+    def _check_positions(
+        self, num_queries: int, num_keys: int, is_one_sequence: bool, padding: Tensor | None
+    ) -> None:
         """A pattern of positions is for a sequence that attends to itself, each token at its own place."""
         if num_queries != num_keys:
             raise ValueError(
                 f"{self.pattern} counts positions, and {num_queries} queries over {num_keys} keys have none in common; "
                 "use full attention or a pattern of scores such as TopK(5), or semfocus.attention, which takes the "
                 "queries to be the last positions"
+            )
+        if not is_one_sequence:
+            raise ValueError(
+                f"{self.pattern} counts positions, and query and key are different tensors, which may be two sequences: "
+                "give the same tensor for both, or use a pattern of scores such as TopK(5)"
             )
         if padding is not None and not numbers_are_hidden(padding):
             there = ~padding if padding.dtype == torch.bool else allowed_and_bias(padding)[0]
@@ -193,6 +201,13 @@ class MultiheadAttention(nn.MultiheadAttention, AttentionPoint):
             key, value = (torch.cat([each, each.new_zeros(shape)], dim=2) for each in (key, value))
             masks.append_keys(1)
         return key, value
+
+
+def _are_one(query: Tensor, key: Tensor) -> bool:
+    """The same tensor, or two views of the same numbers."""
+    if query is key or query.shape != key.shape or numbers_are_hidden(query):
+        return query is key
+    return query.data_ptr() == key.data_ptr() and query.stride() == key.stride()
 
 
 def check_pattern(module: nn.MultiheadAttention, pattern: Pattern) -> None:
