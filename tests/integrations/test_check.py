@@ -1,7 +1,9 @@
 """check finds what is planted, and leaves a model as it was."""
 
 import copy
+import random
 
+import numpy
 import pytest
 import torch
 import torch.nn.functional as F
@@ -107,36 +109,114 @@ def test_too_many_kept_keys_are_found(monkeypatch):
     ]
 
 
-def planted(monkeypatch, name, wrong):
+def planted(monkeypatch, name, wrong, dtype=torch.float32):
     """A llama whose switch goes through a wrong function."""
     monkeypatch.setattr(of_transformers, name, wrong)
-    model = build("llama")
+    model = build("llama").to(dtype)
     apply(model, TopK(2))
+    parameters = [(each, each.data_ptr()) for each in model.parameters()]
     try:
         return check(model, input_ids=tokens()).problems
     finally:
+        assert all(each.dtype == dtype and each.data_ptr() == at for each, at in parameters)
         monkeypatch.undo()
         apply(build("llama"), TopK(2))  # which registers the right functions again
 
 
 @pytest.mark.hf
-def test_a_leak_is_found(monkeypatch):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("is_whole", [True, False], ids=["everything", "one token"])
+def test_a_leak_is_found(monkeypatch, is_whole, dtype):
     mask = of_transformers.semfocus_mask
-    problems = planted(monkeypatch, "semfocus_mask", lambda *args, **options: mask(*args, **options) | True)
+
+    def leaking(*args, **options):
+        right = mask(*args, **options)
+        return right | True if is_whole else right | F.pad(right, (1, 0))[..., :-1]
+
+    problems = planted(monkeypatch, "semfocus_mask", leaking, dtype)
     assert any("sees the future" in each for each in problems)
     assert any("is not what the model as it came computes" in each for each in problems)
 
 
 @pytest.mark.hf
-def test_a_mask_without_the_padding_is_found(monkeypatch):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_mask_without_the_padding_is_found(monkeypatch, dtype):
     mask = of_transformers.semfocus_mask
 
     def without_padding(*args, **options):
         return mask(*args, **options | {"attention_mask": None})
 
-    problems = planted(monkeypatch, "semfocus_mask", without_padding)
+    problems = planted(monkeypatch, "semfocus_mask", without_padding, dtype)
     assert any("padded on the left, is not what" in each for each in problems)
     assert not any("sees the future" in each for each in problems)
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_no_problem(dtype):
+    model = build("llama").to(dtype)
+    apply(model, TopK(2))
+    config = model.config
+    report = check(model, input_ids=tokens())
+    assert report.ok, report
+    assert not any("single precision" in each for each in report.not_tested)
+    assert model.config is config
+
+
+class Counting(nn.Module):
+    """Leaves traces wherever it can, has twelve positions, and may refuse masks."""
+
+    def __init__(self, takes_masks=True):
+        super().__init__()
+        self.inside, self.takes_masks, self.calls = encoder(), takes_masks, 0
+        self.words, self.places = nn.Embedding(50, 16), nn.Embedding(12, 16)
+        self.register_buffer("last", torch.zeros(1))
+
+    def forward(self, input_ids, attention_mask=None):
+        if attention_mask is not None and not self.takes_masks:
+            raise RuntimeError("no masks, please")
+        self.calls += 1
+        self.last = torch.full((1,), random.random() + numpy.random.rand())
+        x = self.words(input_ids) + self.places(torch.arange(input_ids.shape[1]))
+        return self.inside(x, src_key_padding_mask=None if attention_mask is None else attention_mask == 0)
+
+
+@pytest.mark.parametrize("takes_masks", [True, False])
+def test_what_a_model_refuses_is_not_tested_and_nothing_is_changed(takes_masks):
+    model = Counting(takes_masks).eval()
+    apply(model, TopK(2))
+    last = model.last
+    states = random.getstate(), numpy.random.get_state()[1].tolist()
+    report = check(model, input_ids=torch.randint(50, (2, 12 if takes_masks else 8)))
+    assert report.ok, report
+    assert any("padding on the left: the model as it came refuses it" in each for each in report.not_tested)
+    assert (random.getstate(), numpy.random.get_state()[1].tolist()) == states
+    assert model.calls == 0
+    assert model.last is last
+
+
+def test_a_layer_that_came_later_is_found_and_the_switch_stays():
+    model = encoder().eval()
+    apply(model, TopK(2))
+    model.layers.append(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval())
+    assert not check(model, numbers()).ok
+    assert isinstance(model.layers[0].self_attn, semfocus.MultiheadAttention)
+    assert str(model.layers[0].self_attn.pattern) == "top_k(2)"
+
+
+class Calling(nn.Module):
+    def forward(self, x):
+        return semfocus.attention(x, x, x, TopK(2))
+
+
+def test_no_attention_is_never_tested():
+    with semfocus.sdpa(TopK(2)):
+        report = check(nn.Linear(16, 16), numbers())
+    assert "computed no attention of ours" in report.problems[0]
+    assert not any("keys each layer keeps" in each for each in report.tested)
+    report = check(Calling(), numbers())
+    assert report.ok, report
+    assert any("calls of semfocus.attention" in each for each in report.not_tested)
 
 
 @pytest.mark.hf

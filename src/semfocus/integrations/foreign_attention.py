@@ -104,7 +104,7 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     Weights are what a softmax puts out, or exponentials that are divided by their sum; masked, scaled, dropped or moved
     they stay weights. They mix if a product that sums is taken of them and of a tensor that depends on the input. Weights
     over what a linear layer puts out are those of a router, as long as each row of them has things of its own to mix.
-    `unseen` gets operations of other libraries, whose insides nobody can watch from here; `has_ours`: ours was met.
+    `unseen` gets operations of other libraries, whose insides nobody can watch from here.
     """
 
     supports_higher_order_operators = True
@@ -120,7 +120,6 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         self._memory: dict[int, tuple[Any, _Trait]] = {}
         self._found: dict[Call, None] = {}
         self._unseen: dict[str, None] = {}
-        self.has_ours = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -159,8 +158,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     def _see(self, func: Any, args: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> None:
         namespace, name = _name_of(func)
         if namespace == "semfocus":
-            self.has_ours = True
-        elif _is_attention(namespace, name):
+            return
+        if _is_attention(namespace, name):
             self._note(f"calls {name}")
         elif namespace not in _KNOWN:
             if any(each.is_floating_point() and each.dim() > 1 for each in inputs):
@@ -297,7 +296,6 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if frame.f_code in _OURS:
-                self.has_ours = True
                 return None
             file = frame.f_code.co_filename
             if line is None and not file.startswith(_PASSED_THROUGH):

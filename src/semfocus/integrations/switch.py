@@ -197,13 +197,13 @@ def as_it_came(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _restored(model: nn.Module) -> Iterator[None]:
-    choices = [(module, vars(module)[_UNDO]) for module in model.modules() if _UNDO in vars(module)]
-    restore(model)
+    """The same points and configs come back, whatever happened to the model meanwhile."""
+    before = Snapshot(model)
     try:
+        restore(model)
         yield
     finally:
-        for module, undo in choices:
-            _apply(module, find_attentions(module), undo.patterns, undo.inverse_temperature)
+        before.put_back()
 
 
 def is_applied(module: nn.Module) -> bool:

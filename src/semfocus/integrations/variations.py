@@ -25,6 +25,17 @@ class Inputs:
     def and_also(self, **changes: Any) -> "Inputs":
         return Inputs(self.args, self.kwargs | changes)
 
+    def in_single_precision(self) -> "Inputs":
+        """Where they are half precision."""
+        halves = (torch.float16, torch.bfloat16)
+
+        def widened(value: Any) -> Any:
+            return value.float() if isinstance(value, Tensor) and value.dtype in halves else value
+
+        return Inputs(
+            tuple(map(widened, self.args)), {key: widened(each) for key, each in self.kwargs.items()}
+        )
+
     def real(self) -> Tensor | None:
         """Which tokens are no padding, if the inputs say so."""
         mask = self.kwargs.get("attention_mask")

@@ -1,23 +1,29 @@
 """`check`: what `apply` did to a model, verified by running it."""
 
+import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor, nn
 
 from semfocus.integrations.first_pass import unwatched
 from semfocus.integrations.foreign_attention import AttentionWatch
-from semfocus.integrations.switch import as_it_came, is_switched
+from semfocus.integrations.switch import Snapshot, as_it_came, is_switched
 from semfocus.integrations.variations import Inputs, without_labels
 from semfocus.mechanisms import Full, capture
+from semfocus.mechanisms.dispatch import attention
 from semfocus.mechanisms.observation import ambient_attentions, attention_points
 from semfocus.mechanisms.pattern import PatternByRows
 from semfocus.words import count_of
 
 #: how far outputs may be apart, relative to the largest: rounding, through many layers
+_HALVES = (torch.float16, torch.bfloat16)
 _TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -41,7 +47,8 @@ class CheckReport:
             raise ValueError("; ".join(self.problems))
 
     def __str__(self) -> str:
-        lines = [count_of(len(self.problems), "problem") if self.problems else "no problem found"]
+        seen = " in what can be seen" if self.cannot_see else ""
+        lines = [count_of(len(self.problems), "problem") if self.problems else f"no problem found{seen}"]
         lines += [f"  problem: {each}" for each in self.problems]
         lines += [f"  tested: {each}" for each in self.tested]
         lines += [f"  not tested: {each}" for each in self.not_tested]
@@ -63,8 +70,6 @@ def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
     >>> check(encoder, torch.randn(2, 10, 8)).ok
     True
     """
-    if not attention_points(model) and not ambient_attentions():
-        return CheckReport([f"{type(model).__name__} has no attention of ours: call semfocus.apply first"])
     report = CheckReport()
     with _left_as_it_is(model), unwatched():
         _Check(model, Inputs(args, inputs), report).run()
@@ -78,12 +83,35 @@ class _Check:
     report: CheckReport
 
     def run(self) -> None:
-        self._watch()
-        self.model.eval()
-        self._support()
+        watch = AttentionWatch(self.model)
+        try:
+            self._watch(watch)
+            self.model.eval()
+            has_traces = self._support()
+        except Exception as error:
+            with as_it_came(self.model):
+                _outputs(self.model, self.inputs)  # what the model itself refuses is no matter of ours
+            self.report.problems.append(f"it refuses what the model as it came takes: {error}")
+            return
+        if not has_traces:
+            return
         if not is_switched(self.model) and not ambient_attentions():
             self.report.not_tested.append("equality with the model as it came: semfocus.apply was not called")
             return
+        if any(each.dtype in _HALVES for each in self.model.parameters()):
+            with _in_single_precision(self.model):
+                try:
+                    self.inputs = self.inputs.in_single_precision()
+                    _outputs(self.model, self.inputs)
+                except Exception as error:  # out of memory, or types that are written into the code
+                    self.report.not_tested.append(f"in single precision, which shows more: {error}")
+                else:
+                    self._compare()
+                    return
+        self._compare()
+
+    def _compare(self) -> None:
+        """With the model as it came, with itself."""
         self.tolerance = max(
             _TOLERANCES.get(each.dtype, 0.0) for each in (*self.model.parameters(), torch.zeros(()))
         )
@@ -97,9 +125,8 @@ class _Check:
             self._padding(inputs, side, theirs)
         self._cache(inputs)
 
-    def _watch(self) -> None:
+    def _watch(self, watch: AttentionWatch) -> None:
         """In the mode it is in, and in evaluation, with and without gradients: each may take another way."""
-        watch = AttentionWatch(self.model)
         modes = [self.model.training] if not self.model.training else [True, False]
         for mode in modes:
             self.model.train(mode)
@@ -110,11 +137,22 @@ class _Check:
         self.report.cannot_see.extend(watch.unseen)
         self.report.tested.append("which attention is computed, operation by operation")
 
-    def _support(self) -> None:
+    def _support(self) -> bool:
+        """Whether there was any attention of ours that can be looked at."""
+        points = attention_points(self.model)
+        name = type(self.model).__name__
+        if not points and not ambient_attentions():
+            if _calls_attention(self.model, self.inputs):
+                self.report.not_tested.append(f"what {name} computes by calls of semfocus.attention")
+            else:
+                self.report.problems[:0] = [f"{name} has no attention of ours: call semfocus.apply first"]
+            return False
         output = _outputs(self.model, self.inputs)
         with capture(self.model) as traces:
             captured = _outputs(self.model, self.inputs)
-        points = attention_points(self.model)
+        if not traces:
+            self.report.problems.append(f"{name} computed no attention of ours on these inputs")
+            return False
         patterns = [getattr(point, "pattern", None) for _, _, point in points]
         around = [getattr(each, "pattern", None) for each in ambient_attentions()[-1:]]
         for trace in traces:
@@ -134,6 +172,7 @@ class _Check:
             self.report.problems.append(
                 f"the output is not that of the attention that was captured (apart by {apart:.2g})"
             )
+        return True
 
     def _compare_full(self, inputs: Inputs, expected: list[Tensor], theirs: set[int], what: str) -> None:
         with self._full(theirs):
@@ -194,9 +233,13 @@ class _Check:
         def moved() -> float:
             return distance(_real(_outputs(self.model, padded), padded), _outputs(self.model, inputs))
 
-        with as_it_came(self.model):
-            expected = _outputs(self.model, padded)
-            stock = moved()
+        try:
+            with as_it_came(self.model):
+                expected = _outputs(self.model, padded)
+                stock = moved()
+        except Exception as error:
+            self.report.not_tested.append(f"padding on the {side}: the model as it came refuses it ({error})")
+            return
         self._compare_full(padded, expected, theirs, f"full attention of ours, padded on the {side},")
         if stock > self.tolerance:
             self.report.not_tested.append(
@@ -264,20 +307,55 @@ class _Check:
         return found
 
 
+def _calls_attention(model: nn.Module, inputs: Inputs) -> bool:
+    """Whether its own code calls semfocus.attention."""
+    before, met = sys.getprofile(), []
+
+    def look(frame: FrameType, event: str, value: Any) -> None:
+        if frame.f_code is attention.__code__:
+            met.append(event)
+
+    sys.setprofile(look)
+    try:
+        _outputs(model, inputs)
+    finally:
+        sys.setprofile(before)
+    return bool(met)
+
+
 @contextmanager
 def _left_as_it_is(model: nn.Module) -> Iterator[None]:
-    modes = [(module, module.training) for module in model.modules()]
+    before = Snapshot(model)
+    registered = [(module._buffers, dict(module._buffers)) for module in model.modules()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     devices = sorted({each.device.index or 0 for each in model.parameters() if each.device.type == "cuda"})
+    drawn = random.getstate(), numpy.random.get_state()
     try:
         with torch.random.fork_rng(devices=devices):
             yield
     finally:
-        for module, mode in modes:
-            module.training = mode
+        random.setstate(drawn[0])
+        numpy.random.set_state(drawn[1])
+        before.put_back()
         with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+            for held, values in registered:
+                held.clear()
+                held.update(values)
+            for buffer, value in buffers:
+                buffer.copy_(value)
+
+
+@contextmanager
+def _in_single_precision(model: nn.Module) -> Iterator[None]:
+    """Numbers of half precision widened in place, so that its rounding hides nothing; then the same memory again."""
+    halves = [(each, each.data) for each in (*model.parameters(), *model.buffers()) if each.dtype in _HALVES]
+    try:
+        for each, data in halves:
+            each.data = data.float()
+        yield
+    finally:
+        for each, data in halves:
+            each.data = data
 
 
 def _outputs(model: nn.Module, inputs: Inputs, seed: int = 0) -> list[Tensor]:
