@@ -1,6 +1,12 @@
+import errno
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 from semfocus.measurements.lengths import Lengths, lengths_for
+from semfocus.measurements.run_probe import probe_run
 from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.training import run, trained_run
@@ -76,3 +82,57 @@ def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, mo
     more = accuracies(spec, store, [12, 20], num=30)
     assert more[0] == first[1]
     assert accuracies(spec, store, [6], num=10) != first[:1]
+
+
+def unreadable(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Reading this file fails, as on a disk that has a bad moment."""
+    for method in ("read_bytes", "read_text"):
+        read = getattr(Path, method)
+
+        def fail(path: Path, *arguments: object, read=read, **options: object) -> object:
+            if path.parent.name == "last-000004" and path.name == name:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+            return read(path, *arguments, **options)
+
+        monkeypatch.setattr(Path, method, fail)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "model.safetensors"])
+def test_a_checkpoint_that_cannot_be_read_is_never_replaced_by_an_older_one(
+    store, tiny_spec, monkeypatch, name: str
+) -> None:
+    spec = tiny_spec()
+    run(spec, store, checkpoint_seconds=0)
+    directory = store.directory(spec)
+    with monkeypatch.context() as patched:
+        unreadable(patched, name)
+        with pytest.raises(OSError, match="Input/output error"):
+            accuracies(spec, store, [6], num=30)
+        with pytest.raises(OSError, match="Input/output error"):
+            probe_run(directory)
+    assert directory.kept_names() == []
+    assert [path.name for path in directory.checkpoints.glob("at-*")] == []
+    assert accuracies(spec, store, [6], num=30)[0]["epoch"] == 4
+
+
+def test_a_damaged_last_checkpoint_is_not_replaced_by_an_older_one(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    run(spec, store, checkpoint_seconds=0)
+    directory = store.directory(spec)
+    (directory.checkpoints / "last-000004" / "model.safetensors").write_bytes(b"")
+    assert (directory.checkpoints / "last-000003").is_dir()
+    with pytest.raises(ValueError, match="no usable last checkpoint: last-000004: model"):
+        accuracies(spec, store, [6], num=30)
+    shutil.rmtree(directory.checkpoints / "last-000004")
+    with pytest.raises(ValueError, match="that of epoch 4 is missing"):
+        accuracies(spec, store, [6], num=30)
+    assert directory.kept_names() == []
+
+
+def test_what_an_older_checkpoint_gave_is_measured_again(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    run(spec, store)
+    directory = store.directory(spec)
+    right = accuracies(spec, store, [6], num=30)
+    directory.keep("lengths", [{**right[0], "epoch": 3, "accuracy": 0.0}])
+    assert accuracies(spec, store, [6], num=30) == right == directory.kept("lengths")

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from semfocus.measurements.measurement import Measurement, Notify, Part
-from semfocus.runs.record import Record
+from semfocus.runs.record import Record, read_record
 from semfocus.words import percent
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class Lengths(Measurement):
         from semfocus.runs import RunSpec
 
         lengths = lengths_for(RunSpec(**directory.spec())) if self.lengths is None else self.lengths
-        known = _known(directory)
+        known = _of_last_epoch(directory)
         found = [length for length in lengths if (length, self.num) not in known]
         return [found] if found else []
 
     def is_known(self, directory: "RunDirectory", part: Part) -> bool:
-        known = _known(directory)
+        known = _of_last_epoch(directory)
         return all((length, self.num) in known for length in part)
 
     def compute(
@@ -91,6 +91,13 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 
 def _known(directory: "RunDirectory") -> dict[tuple[int, int], Row]:
     return {(row["length"], row["num"]): row for row in directory.kept(Lengths.name)}
+
+
+def _of_last_epoch(directory: "RunDirectory") -> dict[tuple[int, int], Row]:
+    """Without what was measured before the run ended, or in an older checkpoint: that is measured again."""
+    last = read_record(directory).summary.get("epochs") if directory.has_ended else None
+    known = _known(directory)
+    return {key: row for key, row in known.items() if last is None or row.get("epoch", last) == last}
 
 
 @dataclass(frozen=True)

@@ -70,18 +70,31 @@ def write_generation(target: Path, files: dict[str, bytes]) -> None:
 
 
 def load_newest(parent: Path, kind: str) -> tuple[Checkpoint | None, list[str]]:
-    """The newest undamaged checkpoint of this kind, and what was wrong with any newer ones."""
+    """The newest checkpoint of this kind that can be read, and what was wrong with any newer ones.
+
+    To go on from: an older one leads to the same result. To measure, see `newest_epoch` and `load_epoch`.
+    """
     problems: list[str] = []
     for path in _generations(parent, kind):
         try:
             return load_checkpoint(path), problems
         except DamagedCheckpoint as error:
             problems.append(str(error))
+        except OSError as error:
+            problems.append(f"{path.name}: {error}")
     return None, problems
 
 
+def newest_epoch(parent: Path, kind: str) -> int | None:
+    """The epoch of the newest checkpoint of this kind, whether or not it can be read."""
+    return next(map(_epoch_of, _generations(parent, kind)), None)
+
+
 def load_epoch(parent: Path, epoch: int, kinds: Sequence[str]) -> tuple[Checkpoint | None, list[str]]:
-    """The state after one epoch, of the first kind that has it undamaged, and what was wrong with the others."""
+    """The state after one epoch, of the first kind that has it undamaged, and what was wrong with the others.
+
+    A disk that cannot be read at the moment is an OSError: it says nothing about the checkpoint.
+    """
     problems: list[str] = []
     for path in (parent / f"{kind}-{epoch:06d}" for kind in kinds):
         if path.is_dir():
@@ -103,16 +116,21 @@ def load_latest_before(parent: Path, epoch: int, kinds: Sequence[str]) -> Checkp
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Verify every byte against the manifest before reading it as safetensors; nothing is ever unpickled."""
+    """Verify every byte against the manifest before reading it as safetensors; nothing is ever unpickled.
+
+    Damage includes a file that is missing; any other error of the disk is passed on.
+    """
     try:
         manifest = unseal((path / _MANIFEST).read_text(encoding="utf-8"))
+        if manifest["epoch"] != _epoch_of(path):
+            raise DamagedCheckpoint(f"{path.name}: its manifest is of epoch {manifest['epoch']}")
         groups = {}
         for name, digest in manifest["files"].items():
             content = (path / name).read_bytes()
             if hashlib.sha256(content).hexdigest() != digest:
                 raise DamagedCheckpoint(f"{path.name}: {name} is not the file that was saved")
             groups[name.removesuffix(".safetensors")] = load(content)
-    except (OSError, ValueError, KeyError) as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError) as error:
         raise DamagedCheckpoint(f"{path.name}: {type(error).__name__}: {error}") from None
     return Checkpoint(manifest["epoch"], groups, tuple(manifest.get("problems", ())))
 

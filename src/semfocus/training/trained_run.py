@@ -8,7 +8,8 @@ import torch
 from semfocus.model import Classifier
 from semfocus.randomness import stream
 from semfocus.runs import RunDirectory, RunSpec
-from semfocus.runs.checkpoints import Tensors, load_newest
+from semfocus.runs.checkpoints import Tensors, load_epoch, newest_epoch
+from semfocus.runs.record import read_record
 from semfocus.tasks import FileTask, Samples, TextTask, checked_length, read_samples
 from semfocus.training.evaluation import Evaluation, evaluate
 from semfocus.training.runner import build_model, longest, tokenizer_of_run
@@ -49,19 +50,30 @@ class TrainedRun:
 def load_run(
     directory: RunDirectory, checkpoint: str = "last", device: torch.device | None = None
 ) -> TrainedRun:
-    """The model of a run at its `last` or `best` checkpoint."""
+    """The model of a run at its `last` or `best` checkpoint: that of the epoch itself, never an older one."""
     spec = RunSpec(**directory.spec())
     tokenizer_of_run(spec, directory)
-    loaded, problems = load_newest(directory.checkpoints, checkpoint)
+    epoch = _epoch_meant(directory, checkpoint)
+    if epoch is None:
+        raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint")
+    loaded, problems = load_epoch(directory.checkpoints, epoch, (checkpoint,))
     if loaded is None:
-        why = f": {'; '.join(problems)}" if problems else ""
-        raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint{why}")
+        why = "; ".join(problems) or f"that of epoch {epoch} is missing"
+        raise ValueError(f"run {directory.name} has no usable {checkpoint} checkpoint: {why}")
     model = build_model(spec)
     load_weights(
         model, loaded.groups.get("model", {}), f"the {checkpoint} checkpoint of run {directory.name}"
     )
     attend_as_after(model, spec, loaded.epoch)
     return TrainedRun(spec, model.to(device or torch.device("cpu")), loaded.epoch)
+
+
+def _epoch_meant(directory: RunDirectory, checkpoint: str) -> int | None:
+    """Of a run that has ended the record says it; of another one its newest checkpoint."""
+    record = read_record(directory)
+    if record.state not in ("done", "diverged"):
+        return newest_epoch(directory.checkpoints, checkpoint)
+    return record.summary.get("best_epoch" if checkpoint == "best" else "epochs")
 
 
 def attend_as_after(model: Classifier, spec: RunSpec, epoch: int) -> None:
