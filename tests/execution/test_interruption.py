@@ -36,6 +36,28 @@ def test_ctrl_c_saves_the_state_of_every_worker(tmp_path: Path) -> None:
         assert lost in (0, 1)
 
 
+@pytest.mark.slow
+def test_a_worker_saves_once_though_it_is_asked_by_the_system_and_by_its_driver(tmp_path: Path) -> None:
+    """As when a machine is shut down: every process gets SIGTERM, and then the driver interrupts its workers."""
+    study = {"num_runs": 2, "epochs": 100_000}
+    store, specs = open_store(tmp_path / "parts"), mini_study(**study)
+    process = start_study(store.path, study, workers=2, checkpoint_seconds=1000)
+    try:
+        wait_until(lambda: all(events_of(store, spec)["epoch"] > 5 for spec in specs))
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for worker in workers:
+            os.kill(int(worker), signal.SIGTERM)
+        for worker in workers:
+            os.kill(int(worker), signal.SIGINT)
+        wait_until(lambda: all(events_of(store, spec)["attempt"] == 2 for spec in specs))
+    finally:
+        process.kill()
+    for spec in specs:
+        attempts = [each for each in store.directory(spec).events() if each["event"] == "attempt"]
+        assert events_of(store, spec)["interrupted"] == 1
+        assert attempts[1]["resumed_after"] > 4
+
+
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[WorkerProcess] = []
 

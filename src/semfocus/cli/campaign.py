@@ -1,12 +1,9 @@
 """semfocus campaign: an ordered list of studies, worked through at low priority."""
 
 import os
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,37 +95,22 @@ def campaign(
     Conditions(executor)  # type: ignore[arg-type]  # it checks
     writable_store(store)
     os.nice(max(0, nice - os.nice(0)))
-    with _ended_politely():
-        failed = opened.run(
-            only=stage,
-            executor=executor,  # type: ignore[arg-type]  # checked above
-            workers=workers,
-            device=device,
-            quiet=quiet,
-            measure=measure,
-            export_seconds=60 * every,
-            say=lambda line: None if quiet else typer.echo(line, err=True),
-        )
+    failed = opened.run(
+        only=stage,
+        executor=executor,  # type: ignore[arg-type]  # checked above
+        workers=workers,
+        device=device,
+        quiet=quiet,
+        measure=measure,
+        export_seconds=60 * every,
+        say=lambda line: None if quiet else typer.echo(line, err=True),
+    )
     for line in failed:
         typer.echo(" ".join(line.split()), err=True)
     if failed:
         fail(
             f"{len(failed)} of the campaign did not succeed; rerun the command to try again", SOME_RUNS_FAILED
         )
-
-
-@contextmanager
-def _ended_politely() -> Iterator[None]:
-    """SIGTERM, as a machine sends it that is shut down, is taken for Ctrl-C: runs are saved and exported."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def _show(opened: "Campaign", only: str | None, *, as_json: bool, runs: bool) -> None:

@@ -2,8 +2,12 @@
 
 import functools
 import select
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -11,7 +15,7 @@ import typer
 from semfocus.runs.directory import DamagedRun, RunBusy
 from semfocus.runs.journal import CorruptJournal
 
-FAILED, USAGE, SOME_RUNS_FAILED, INTERRUPTED = 1, 2, 3, 130
+FAILED, USAGE, SOME_RUNS_FAILED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,6 +24,27 @@ def fail(message: str, code: int) -> NoReturn:
     """Say what is wrong in one line, and end."""
     typer.echo(f"error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which saves what Ctrl-C saves."""
+
+
+@contextmanager
+def hearing_sigterm() -> Iterator[None]:
+    """While the block runs, SIGTERM is an exception; a job in the background of a script hears no Ctrl-C."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # as a library's guest
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _nobody_reads() -> bool:
@@ -41,9 +66,13 @@ def explains_errors(command: Command) -> Command:
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> Any:
         try:
-            return command(*arguments, **options)
-        except KeyboardInterrupt:
-            fail("interrupted" + "; rerun the command to resume" * resumable, INTERRUPTED)
+            with hearing_sigterm():
+                return command(*arguments, **options)
+        except KeyboardInterrupt as error:
+            word, code = (
+                ("terminated", TERMINATED) if isinstance(error, Terminated) else ("interrupted", INTERRUPTED)
+            )
+            fail(word + "; rerun the command to resume" * resumable, code)
         except RunBusy as error:
             fail(f"{error}" + "; wait for it, then rerun the command to resume" * resumable, FAILED)
         except (DamagedRun, CorruptJournal) as error:

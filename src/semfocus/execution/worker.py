@@ -13,6 +13,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, TextIO
 
 _PR_SET_PDEATHSIG = 1
@@ -23,7 +24,7 @@ def main() -> None:
     end_with(int(sys.argv[1]))
     yield_as_a_session()
     # A driver started in the background of a script may ignore Ctrl-C; a worker must still hear the driver.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt)
     jobs, answers = take_streams()
 
     def notify(message: dict[str, Any]) -> None:
@@ -36,9 +37,17 @@ def main() -> None:
     with suppress(KeyboardInterrupt):
         from semfocus.execution.jobs import from_line  # torch: seconds
 
+        signal.signal(signal.SIGTERM, _interrupt)  # from here on there may be something to save
         notify({"event": "ready"})
         for line in jobs:
             from_line(line).perform(notify)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """The first request to end is the last that is heard: a second one would disturb the saving."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def end_with(driver: int) -> None:
