@@ -2,11 +2,20 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from semfocus.durable import sync_directory, write_durably, write_text
+from semfocus.durable import (
+    intercept,
+    remove_partials,
+    remove_tree,
+    sync_directory,
+    write_durably,
+    write_text,
+)
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="this system does not list the open files of a process"
@@ -101,3 +110,62 @@ def test_a_text_makes_its_folders_and_says_where_it_is(tmp_path: Path) -> None:
     written = write_text(str(tmp_path / "a" / "b" / "page.html"), "δ")
     assert written == tmp_path / "a" / "b" / "page.html"
     assert written.read_bytes() == "δ".encode()
+
+
+def test_files_half_written_by_nobody_are_removed_and_those_of_a_writer_stay(tmp_path: Path) -> None:
+    killed = tmp_path / ".file.12-ab.partial"
+    killed.write_bytes(b"half")
+    during: list[list[str]] = []
+
+    def look(kind: str, path: Path, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if kind == "fsync":
+            remove_partials(tmp_path)
+            during.append(names_in(tmp_path))
+        return make(*arguments)
+
+    with intercept(look):
+        write_durably(tmp_path / "file", b"new")
+    assert [len(each) for each in during] == [1]
+    assert not killed.exists()
+    assert names_in(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_temporary_file_taken_for_a_leftover_is_made_again(tmp_path: Path) -> None:
+    """Between its creation and its lock it belongs to nobody."""
+    opened: list[Path] = []
+
+    def clear(kind: str, path: Path, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if kind == "lock" and not opened:
+            opened.append(path)
+            path.unlink()
+        return make(*arguments)
+
+    with intercept(clear):
+        write_durably(tmp_path / "file", b"new")
+    assert opened
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_disk_that_takes_little_at_a_time_gets_all(tmp_path: Path) -> None:
+    def little(kind: str, path: Path, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if kind == "write":
+            descriptor, content = arguments
+            return make(descriptor, content[:1000])
+        return make(*arguments)
+
+    with intercept(little):
+        write_durably(tmp_path / "file", bytes(range(256)) * 50)
+    assert (tmp_path / "file").read_bytes() == bytes(range(256)) * 50
+
+
+def test_a_tree_is_removed_without_following_links(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").touch()
+    (tmp_path / "tree" / "below").mkdir(parents=True)
+    (tmp_path / "tree" / "below" / "file").touch()
+    (tmp_path / "tree" / "link").symlink_to(tmp_path / "elsewhere")
+    remove_tree(tmp_path / "tree")
+    remove_tree(tmp_path / "tree")
+    assert names_in(tmp_path) == ["elsewhere"]
+    assert names_in(tmp_path / "elsewhere") == ["file"]

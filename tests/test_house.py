@@ -155,3 +155,54 @@ def test_prose_wraps_at_a_hundred_columns() -> None:
     assert len(pages) > 10
     assert {page.name: found for page in pages if (found := too_long(page.read_text(encoding="utf-8")))} == {}
     assert too_long("word " * 21) == ["word " * 21], "the guard, tried"
+
+
+#: rooms whose files are those of runs, trials, plans and measurements
+KEEPING = ("runs", "execution", "measurements", "training", "trial", "studies", "campaign")
+#: (module, name) that are about other files
+OTHER_FILES = {
+    ("execution/worker.py", "fdopen"): "the pipes of a worker",
+    ("execution/worker.py", "open"): "the empty device",
+    ("execution/worker.py", "write_text"): "its priority, a file of the kernel",
+    ("execution/executors/ray.py", "read_bytes"): "the recipe file of a user",
+    ("execution/executors/ray_worker.py", "mkdir"): "a folder that ends with the job",
+    ("execution/executors/ray_worker.py", "write_bytes"): "a folder that ends with the job",
+    ("runs/recipe_file.py", "read_bytes"): "the recipe file of a user",
+    ("runs/progress.py", "read_text"): "the locks of the kernel",
+}
+_OPERATIONS = {
+    *("open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir", "makedirs"),
+    *("rename", "replace", "unlink", "remove", "rmdir", "rmtree", "move", "copytree", "copyfile", "copy2"),
+    *("fsync", "truncate", "ftruncate", "flock", "symlink_to", "link", "symlink"),
+}
+
+
+def operations_on_files(source: str) -> set[str]:
+    """Names of calls that touch files, of the built-in `open`, of `os`, `shutil`, `fcntl`, or of a path."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id == "open":
+            found.add("open")
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _OPERATIONS:
+            # `text.replace(old, new)`, `list.remove(each)` and dataclasses are about no file
+            of = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+            is_method = node.func.attr in ("replace", "remove", "move", "link") and of not in ("os", "shutil")
+            if not is_method or (node.func.attr == "replace" and len(node.args) == 1 and not node.keywords):
+                found.add(node.func.attr)
+    return found
+
+
+def test_files_of_the_store_are_touched_in_one_module_alone() -> None:
+    """There every operation is numbered, so that tests/faults can make any of them fail."""
+    assert operations_on_files("path.unlink(); open(p)") == {"unlink", "open"}
+    assert operations_on_files("text.replace('a', 'b'); names.remove(x)") == set()
+    assert operations_on_files("os.replace(a, b); partial.replace(target)") == {"replace"}
+    paths = [path for room in KEEPING for path in sorted((SOURCE / room).rglob("*.py"))]
+    found = {
+        (path.relative_to(SOURCE).as_posix(), name)
+        for path in [*paths, SOURCE / "study.py"]
+        for name in operations_on_files(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(OTHER_FILES)

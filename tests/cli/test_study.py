@@ -116,27 +116,51 @@ def specs():
 """
 
 
-@pytest.mark.parametrize("executor", [pytest.param("pool", marks=pytest.mark.slow), "serial"])
-def test_ctrl_c_in_a_terminal_saves_and_exits_with_130(executor: str) -> None:
-    Path("endless.py").write_text(ENDLESS, encoding="utf-8")
-    command = [sys.executable, "-m", "semfocus", "study", "endless.py", "--executor", executor, "-q"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+def ended_by(number: int, *words: str, ignoring: bool = False) -> "tuple[int, str]":
+    """Exit code and errors of a command that is asked to end after some epochs; `ignoring`: as with & in a script."""
+    ignored = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignoring else None  # type: ignore[func-returns-value]
+    command = [sys.executable, "-m", "semfocus", *words, "-q"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=ignored)
     try:
         patient_until = time.monotonic() + 300
         while not any(path.read_bytes().count(b"\n") > 3 for path in Path("runs").glob("*/journal.jsonl")):
             assert process.poll() is None
             assert time.monotonic() < patient_until, "waited too long"
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=300)
     finally:
         process.kill()
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1] == "error: interrupted; rerun the command to resume"
     assert "Traceback" not in errors
+    return process.returncode, errors.splitlines()[-1]
+
+
+@pytest.mark.parametrize("executor", [pytest.param("pool", marks=pytest.mark.slow), "serial"])
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_study_that_is_asked_to_end_saves_its_runs(
+    number: int, code: int, word: str, executor: str
+) -> None:
+    Path("endless.py").write_text(ENDLESS, encoding="utf-8")
+    ended = ended_by(number, "study", "endless.py", "--executor", executor, ignoring=number == signal.SIGTERM)
+    assert ended == (code, f"error: {word}; rerun the command to resume")
     (record,) = open_store("runs").records()
     assert record["state"] == "interrupted"
     assert list(Path("runs", record["run"], "checkpoints").glob("last-*"))
+
+
+def test_sigterm_saves_the_run_of_train() -> None:
+    setting = ("model.d_model=8", "model.d_mlp=8", "training.num_train=20", "training.num_held_out=10")
+    words = [word for each in (*setting, "training.epochs=1000000") for word in ("-s", each)]
+    ended = ended_by(signal.SIGTERM, "train", "even_pairs", *words, ignoring=True)
+    assert ended == (143, "error: terminated; rerun the command to resume")
+    (record,) = open_store("runs").records()
+    assert record["state"] == "interrupted"
+    (journal,) = Path("runs").glob("*/journal.jsonl")
+    epochs = journal.read_text(encoding="utf-8").count('"epoch": ')
+    newest = max(Path("runs", record["run"], "checkpoints").glob("last-*"))
+    assert epochs - 1 - int(newest.name.split("-")[1]) in (0, 1)
 
 
 OWN = '''
@@ -512,3 +536,22 @@ def test_every_recipe_ends_in_its_own_report(name: str, monkeypatch: pytest.Monk
         assert all(arm["label"] in page for arm in summary["arms"])
     # icons are pictures too: only those in a figure show data
     assert page.count('<figure class="picture"') >= len(result["summaries"])
+
+
+def test_what_killed_processes_left_half_written_is_cleared_by_the_next_command() -> None:
+    Path("short.py").write_text(ENDLESS.replace("1_000_000", "2"), encoding="utf-8")
+    words = ["short.py", "--executor", "serial", "--no-report", "-q"]
+    assert invoke(*words).exit_code == 0
+    (run,) = open_store("runs").directories()
+    whole = sorted(Path("runs").rglob("*"))
+    for place in ("runs", "runs/plans", str(run.path)):
+        Path(place, ".x.json.1-ab.partial").touch()
+    Path("runs", ".writable.17").touch()
+    half = run.checkpoints / ".last-000001.partial"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    with run.owned():
+        assert invoke(*words).exit_code == 0
+        assert half.exists(), "its owner may be writing it"
+    assert invoke(*words).exit_code == 0
+    assert sorted(Path("runs").rglob("*")) == whole

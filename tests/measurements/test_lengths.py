@@ -1,10 +1,14 @@
 import errno
 import os
 import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from semfocus.durable import intercept
 from semfocus.measurements.lengths import Lengths, lengths_for
 from semfocus.measurements.run_probe import probe_run
 from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
@@ -84,28 +88,25 @@ def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, mo
     assert accuracies(spec, store, [6], num=10) != first[:1]
 
 
-def unreadable(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Reading this file fails, as on a disk that has a bad moment."""
-    for method in ("read_bytes", "read_text"):
-        read = getattr(Path, method)
+def unreadable(name: str) -> AbstractContextManager[None]:
+    """Reading this file of the last checkpoint fails, as on a disk that has a bad moment."""
 
-        def fail(path: Path, *arguments: object, read=read, **options: object) -> object:
-            if path.parent.name == "last-000004" and path.name == name:
-                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-            return read(path, *arguments, **options)
+    def fail(kind: str, path: Path, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if kind == "read" and path.parent.name == "last-000004" and path.name == name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return make(*arguments)
 
-        monkeypatch.setattr(Path, method, fail)
+    return intercept(fail)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.safetensors"])
 def test_a_checkpoint_that_cannot_be_read_is_never_replaced_by_an_older_one(
-    store, tiny_spec, monkeypatch, name: str
+    store, tiny_spec, name: str
 ) -> None:
     spec = tiny_spec()
     run(spec, store, checkpoint_seconds=0)
     directory = store.directory(spec)
-    with monkeypatch.context() as patched:
-        unreadable(patched, name)
+    with unreadable(name):
         with pytest.raises(OSError, match="Input/output error"):
             accuracies(spec, store, [6], num=30)
         with pytest.raises(OSError, match="Input/output error"):

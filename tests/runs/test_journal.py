@@ -28,6 +28,22 @@ def test_an_incomplete_last_line_is_left_out_and_cut_before_the_next_append(jour
     assert journal.read_bytes() == content
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 20), (10, 11), (5, None), (0, None)])
+def test_a_last_line_with_sectors_that_were_not_written_is_cut(
+    journal: Path, first: int, last: int | None
+) -> None:
+    """After a loss of power: its end may be there, and zeros in its middle."""
+    content = journal.read_bytes()
+    start = content.rindex(b"\n", 0, -1) + 1
+    torn = bytearray(content)
+    stop = len(torn) if last is None else start + last
+    torn[start + first : stop] = bytes(stop - start - first)
+    journal.write_bytes(torn)
+    assert [event["epoch"] for event in read_journal(journal)] == [0, 1]
+    append(journal, {"event": "epoch", "epoch": 2, "loss": 2.1})
+    assert journal.read_bytes() == content
+
+
 def test_a_cut_longer_than_a_block_is_found(journal: Path) -> None:
     content = journal.read_bytes()
     journal.write_bytes(content + b"x" * 10_000)

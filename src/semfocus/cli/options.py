@@ -1,7 +1,6 @@
 """Options that several commands share, and how their texts become values."""
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -152,14 +151,13 @@ def checked_page(page: Path | None, *others: str) -> None:
 
 def writable_store(path: Path | None) -> "Store":
     """The store, after making sure that runs can be written there."""
+    from semfocus.durable import try_writing
     from semfocus.runs import open_store
 
     store = open_store(path)
     try:
-        store.path.mkdir(parents=True, exist_ok=True)
-        probe = store.path / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink(missing_ok=True)
+        try_writing(store.path)
+        store.remove_leftovers()
     except OSError as error:
         raise ValueError(f"cannot write to the store {store.path}: {error.strerror}") from None
     return store

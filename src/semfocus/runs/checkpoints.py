@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,15 @@ from typing import Any
 from safetensors.torch import load, save
 from torch import Tensor
 
-from semfocus.durable import sync_directory
+from semfocus.durable import (
+    make_directory,
+    open_file,
+    read,
+    remove_tree,
+    replace,
+    sync_directory,
+    write_whole,
+)
 from semfocus.runs.journal import seal, unseal
 
 Tensors = dict[str, Tensor]
@@ -47,24 +55,26 @@ def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int |
         manifest["problems"] = list(checkpoint.problems)
     files[_MANIFEST] = seal(manifest).encode()
     write_generation(parent / f"{kind}-{checkpoint.epoch:06d}", files)
-    for old in [] if keep is None else _generations(parent, kind)[keep:]:
-        shutil.rmtree(old)
+    if keep is not None:
+        remove_older(parent, kind, keep)
 
 
 def write_generation(target: Path, files: dict[str, bytes]) -> None:
     """Write the files of a checkpoint beside its place, force them to disk, then move them there in one step."""
     partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    remove_tree(partial)
     try:
-        partial.mkdir(parents=True)
+        make_directory(partial)
         for name, content in files.items():
-            _write(partial / name, content)
+            with open_file(partial / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
+                write_whole(file, content)
         sync_directory(partial)
         if target.exists():  # written by an earlier attempt that reached the same epoch
-            shutil.rmtree(target)
-        os.rename(partial, target)
+            remove_tree(target)
+        replace(partial, target)
     except OSError:
-        shutil.rmtree(partial, ignore_errors=True)  # on a full disk, the journal needs the space
+        with suppress(OSError):
+            remove_tree(partial)  # on a full disk, the journal needs the space
         raise
     sync_directory(target.parent)
 
@@ -121,12 +131,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
     Damage includes a file that is missing; any other error of the disk is passed on.
     """
     try:
-        manifest = unseal((path / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = unseal(read(path / _MANIFEST).decode())
         if manifest["epoch"] != _epoch_of(path):
             raise DamagedCheckpoint(f"{path.name}: its manifest is of epoch {manifest['epoch']}")
         groups = {}
         for name, digest in manifest["files"].items():
-            content = (path / name).read_bytes()
+            content = read(path / name)
             if hashlib.sha256(content).hexdigest() != digest:
                 raise DamagedCheckpoint(f"{path.name}: {name} is not the file that was saved")
             groups[name.removesuffix(".safetensors")] = load(content)
@@ -149,14 +159,16 @@ def remove_after(parent: Path, kind: str, epoch: int) -> None:
     """Remove checkpoints of later epochs than one that training goes back to."""
     for path in _generations(parent, kind):
         if _epoch_of(path) > epoch:
-            shutil.rmtree(path)
+            remove_tree(path)
 
 
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def remove_older(parent: Path, kind: str, keep: int) -> None:
+    """Remove all but the newest `keep` checkpoints of this kind."""
+    older = _generations(parent, kind)[keep:]
+    for path in older:
+        remove_tree(path)
+    if older:
+        sync_directory(parent)
 
 
 def weights_digest(tensors: Tensors) -> str:

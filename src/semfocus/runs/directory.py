@@ -2,14 +2,23 @@
 
 import fcntl
 import json
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from semfocus.durable import sync_directory, write_durably
+from semfocus.durable import (
+    lock,
+    locked_file,
+    make_directory,
+    read,
+    remove_partials,
+    remove_tree,
+    sync_directory,
+    unlink,
+    write_durably,
+)
 from semfocus.runs.journal import Event, append, read_journal
 from semfocus.runs.shape import KEPT_FILES, are_rows, kept_file, problem_of_record
 
@@ -27,13 +36,13 @@ class DamagedRun(Exception):
 
 
 @contextmanager
-def holding(lock: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
+def holding(place: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
     """Hold a lock file while the block runs; if another process does so for longer than `patience`, RunBusy says `busy`."""
     patient_until = time.monotonic() + patience
-    with open(lock, "w", encoding="utf-8") as file:
+    with locked_file(place) as file:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() >= patient_until:
@@ -68,10 +77,10 @@ class RunDirectory:
 
     def create(self, spec: dict[str, Any]) -> None:
         """Make the directory; doing it again changes nothing."""
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        make_directory(self.checkpoints)
         if not self.exists:
+            sync_directory(self.path.parent)  # a process that was killed may have made the directory
             self._write_json("spec.json", spec)
-            sync_directory(self.path.parent)
 
     @contextmanager
     def owned(self, patience: float = 0.0) -> Iterator[None]:
@@ -85,13 +94,10 @@ class RunDirectory:
 
     def remove_leftovers(self) -> None:
         """Remove what a killed owner was in the middle of writing; only for the present owner."""
-        for path in [*self.path.glob(".*.partial"), *self.checkpoints.glob(".*.partial")]:
-            if path.name.startswith(".spec.json."):
-                continue  # a process that does not own the run may be creating it at this moment
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+        remove_partials(self.path)
+        for path in self.checkpoints.glob(".*.partial"):
+            with suppress(OSError):
+                remove_tree(path)
 
     def spec(self) -> dict[str, Any]:
         return self._read_json("spec.json")
@@ -120,8 +126,8 @@ class RunDirectory:
         return record
 
     def write_record(self, record: dict[str, Any]) -> None:
+        unlink(self.path / FAILURE)  # what went wrong before is in the journal
         self._write_json("record.json", record)
-        (self.path / FAILURE).unlink(missing_ok=True)  # what went wrong before is in the journal
 
     def write_failure(self, traceback: str) -> None:
         """Keep where the last attempt went wrong."""
@@ -156,7 +162,7 @@ class RunDirectory:
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
-            values = json.loads((self.path / name).read_text(encoding="utf-8"))
+            values = json.loads(read(self.path / name))
         except ValueError as error:
             raise DamagedRun(f"{self.path / name} is damaged: {error}") from None
         if not isinstance(values, dict):

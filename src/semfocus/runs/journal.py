@@ -6,7 +6,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from semfocus.durable import append_durably, read
+
 Event = dict[str, Any]
+
+#: JSON has no such byte
+_UNWRITTEN = b"\0"
 
 
 class CorruptJournal(Exception):
@@ -35,10 +40,15 @@ def _checksum(event: Event) -> str:
 
 
 def read_journal(path: Path) -> list[Event]:
-    """All events; an incomplete last line (a write that was cut) is left out."""
+    """All events; an incomplete last line (a write that was cut) is left out.
+
+    After a loss of power a line may have its end without its middle: sectors that were not written are zero.
+    """
     if not path.exists():
         return []
-    *lines, _cut = path.read_bytes().split(b"\n")
+    *lines, _cut = read(path).split(b"\n")
+    if lines and _UNWRITTEN in lines[-1]:
+        lines.pop()
     events = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -50,18 +60,18 @@ def read_journal(path: Path) -> list[Event]:
 
 def append(path: Path, event: Event) -> None:
     """Add one event and force it to disk; an incomplete last line is cut first."""
-    with open(path, "ab+") as file:
-        end = file.seek(0, os.SEEK_END)
-        complete = _end_of_last_line(file.fileno(), end)
-        if complete < end:
-            file.truncate(complete)
-        file.write(seal(event).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    append_durably(path, seal(event).encode() + b"\n", _end_of_last_line)
 
 
-def _end_of_last_line(descriptor: int, end: int) -> int:
-    """The offset after the last newline, looking backwards in blocks."""
+def _end_of_last_line(descriptor: int, size: int) -> int:
+    """The offset after the last line that was written whole."""
+    end = _after_newline(descriptor, size)
+    start = _after_newline(descriptor, max(0, end - 1))
+    return start if _UNWRITTEN in os.pread(descriptor, end - start, start) else end
+
+
+def _after_newline(descriptor: int, end: int) -> int:
+    """The offset after the last newline before an offset, looking backwards in blocks."""
     block = 4096
     while end > 0:
         start = max(0, end - block)

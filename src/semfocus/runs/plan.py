@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from semfocus.durable import write_durably
+from semfocus.durable import make_directory, read, write_durably
 from semfocus.runs.store import Store
 
 
@@ -44,8 +44,8 @@ def write_plan(store: Store, plan: Plan) -> Plan:
     readable = re.sub(r"[^A-Za-z0-9_.]+", "_", plan.name).lstrip(".")[:60]
     folder = store.path / "plans"
     path = folder / f"{readable}-{digest}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_bytes() != text.encode():
+    make_directory(folder)
+    if not path.exists() or read(path) != text.encode():
         write_durably(path, text.encode())
     return plan
 
@@ -61,7 +61,7 @@ def read_plans(store: Store) -> list[Plan]:
     found: dict[tuple[str, tuple[str, ...]], Plan] = {}
     for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name)):
         try:
-            plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
+            plan = Plan(**json.loads(read(path)))
         except (ValueError, TypeError, OSError):
             continue
         if _is_sound(plan):

@@ -1,10 +1,12 @@
 """A folder of runs: the directories are the truth, and there is no index to go stale."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semfocus.runs.directory import RunDirectory
+from semfocus.durable import remove_partials, unlink
+from semfocus.runs.directory import RunBusy, RunDirectory
 from semfocus.runs.record import Record, read_record
 
 if TYPE_CHECKING:
@@ -29,6 +31,22 @@ class Store:
     def records(self) -> list[Record]:
         """A plain record for each run, finished or not."""
         return [read_record(directory) for directory in self.directories()]
+
+    def remove_leftovers(self) -> None:
+        """Remove what processes that were killed, or a bad disk, left of files half written."""
+        for old in self.path.glob(".writable*"):  # of version 0.1
+            unlink(old)
+        for place in (self.path, self.path / "plans"):
+            remove_partials(place)
+        for directory in self.directories():
+            if not directory.has_ended:  # its next owner does
+                continue
+            for place in (directory.path, *directory.landscapes.glob("*")):
+                remove_partials(place)
+            with suppress(RunBusy):
+                if any(directory.checkpoints.glob(".*.partial")):
+                    with directory.owned():
+                        directory.remove_leftovers()
 
     def find(self, name: str) -> RunDirectory:
         """A run by its directory, its name, or an unambiguous beginning of its name."""

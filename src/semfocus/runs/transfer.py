@@ -1,10 +1,9 @@
 """The files of a run as bytes, to continue it on another machine and to bring back what came of it."""
 
-import shutil
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from semfocus.durable import write_durably
+from semfocus.durable import make_directory, read, remove_tree, write_durably
 from semfocus.runs.checkpoints import write_generation
 from semfocus.runs.directory import RunDirectory
 
@@ -25,10 +24,10 @@ def pack(directory: RunDirectory, known: Container[str] = ()) -> Parcel:
     paths = [directory.path / name for name in _PLAIN]
     generations = sorted(path for path in directory.checkpoints.glob("[!.]*") if path.is_dir())
     return Parcel(
-        plain={path.name: path.read_bytes() for path in paths if path.exists()},
+        plain={path.name: read(path) for path in paths if path.exists()},
         generations=[path.name for path in generations],
         checkpoints={
-            path.name: {file.name: file.read_bytes() for file in sorted(path.iterdir())}
+            path.name: {file.name: read(file) for file in sorted(path.iterdir())}
             for path in generations
             if path.name not in known
         },
@@ -40,7 +39,7 @@ def unpack(directory: RunDirectory, parcel: Parcel) -> None:
 
     The journal comes before the checkpoints whose epochs it must cover, and the record last.
     """
-    directory.checkpoints.mkdir(parents=True, exist_ok=True)
+    make_directory(directory.checkpoints)
     for name in _PLAIN:
         if name in parcel.plain and name != "record.json":
             write_durably(directory.path / name, parcel.plain[name])
@@ -48,6 +47,6 @@ def unpack(directory: RunDirectory, parcel: Parcel) -> None:
         write_generation(directory.checkpoints / name, files)
     for path in directory.checkpoints.glob("[!.]*"):
         if path.name not in parcel.generations:
-            shutil.rmtree(path)
+            remove_tree(path)
     if "record.json" in parcel.plain:
         write_durably(directory.path / "record.json", parcel.plain["record.json"])

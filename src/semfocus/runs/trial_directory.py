@@ -4,7 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from semfocus.runs.directory import DamagedRun, RunDirectory
+from semfocus.durable import remove_partials, remove_tree
+from semfocus.runs.directory import DamagedRun, RunBusy, RunDirectory
 from semfocus.runs.journal import Event
 
 _COLUMNS = ("step", "held_out_loss", "train_loss", "seconds")
@@ -28,6 +29,13 @@ class TrialRunDirectory(RunDirectory):
         if not is_whole:
             raise DamagedRun(f"{self.path / 'record.json'} is damaged: not the record of a run of a trial")
         return record
+
+    def clear(self) -> None:
+        """Of a run that has ended: what it needed to continue, and what was left half written."""
+        remove_partials(self.path)
+        if self.checkpoints.exists():
+            with suppress(RunBusy, OSError), self.owned():
+                remove_tree(self.checkpoints)
 
 
 def specs_in(folder: Path) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from semfocus.durable import make_directory
 from semfocus.execution.executor import Conditions, ExecutorName, at_least_one, make_executor
 from semfocus.execution.jobs import Message, TrainingJob, check_recipe
 from semfocus.execution.progress import Watcher
@@ -64,7 +65,7 @@ def train_runs(
     watchers = [] if how.watcher is None else [how.watcher]
     if log is not None:
         watchers.append(_logger(log, store))
-    store.path.mkdir(parents=True, exist_ok=True)
+    make_directory(store.path)
     once = {spec.digest: spec for spec in specs}.values()
     items = [TrainingItem(spec, store, how, probe_every, checkpoint_seconds) for spec in once]
     schedule = Schedule(items, how.attempts, watchers)

@@ -8,13 +8,13 @@ import torch
 
 from semfocus.model import Classifier, LanguageModel, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
-from semfocus.runs.checkpoints import load_newest, remove_after, weights_digest
+from semfocus.runs.checkpoints import load_newest, remove_after, remove_older, weights_digest
 from semfocus.runs.directory import epoch_rows, probe_rows_of, steps_of
 from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
 from semfocus.training.device import describe_environment, limited_threads, resolve_device, same_numerics
 from semfocus.training.loop import Diverged, reached_stop, train
-from semfocus.training.observers import Attempt, CheckpointKeeper, JournalKeeper, Observer
+from semfocus.training.observers import GENERATIONS, Attempt, CheckpointKeeper, JournalKeeper, Observer
 from semfocus.training.optimiser import build_optimiser, restore_optimiser
 from semfocus.training.pretraining import start_from_pretraining
 
@@ -87,8 +87,9 @@ def _attempt(
         if earlier and not same_numerics(earlier[-1], environment["numerics"]):
             problems.append(f"continued under other numerics: {earlier[-1]}, then {environment['numerics']}")
     # Left in place, later generations would count as the newest, and the new ones be removed as soon as written.
-    for kind in ("last", "best"):
+    for kind, keep in (("last", GENERATIONS), ("best", 1)):
         remove_after(directory.checkpoints, kind, resumed_after)
+        remove_older(directory.checkpoints, kind, keep)  # where an attempt failed to
     directory.note(
         "attempt",
         resumed_after=resumed_after,

@@ -62,7 +62,10 @@ class TrialItem:
         self.directory = TrialRunDirectory(Path(options.directory) / spec.digest)
 
     def known(self) -> dict[str, Any] | None:
-        return self.directory.record()
+        record = self.directory.record()
+        if record is not None:
+            self.directory.clear()
+        return record
 
     def job(self) -> TrialJob:
         return TrialJob(self.name, self.work.as_plain(), vars(self.options))

@@ -1,6 +1,6 @@
 """One run of a trial on disk: read if it has ended, else trained from its last checkpoint on."""
 
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
+from semfocus.durable import remove_tree
 from semfocus.measurements.measurement import Notify
-from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, save_checkpoint
+from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, remove_older, save_checkpoint
 from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
 from semfocus.subjects.batch import TrialData
 from semfocus.subjects.subject import Subject
@@ -21,6 +22,9 @@ from semfocus.training.optimiser import optimiser_tensors, restore_optimiser
 from semfocus.trial.interior import measure_inside
 from semfocus.trial.spec import TrialRunSpec
 from semfocus.trial.training import Training
+
+#: of checkpoints, in case the newest is damaged
+_GENERATIONS = 2
 
 
 @dataclass
@@ -83,7 +87,7 @@ class Runner:
                 found = measure_inside(self.subject, training.model, self.data.held_out.to(self.device))
                 place.note("inside", step=step, quantities=found)
             if step < spec.settings.steps and monotonic() - saved_at >= self.checkpoint_seconds:
-                save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=2)
+                save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=_GENERATIONS)
                 saved_at = monotonic()
             self.notify({"event": "epoch", "row": look})
 
@@ -95,7 +99,8 @@ class Runner:
             state, reason = "diverged", str(error)
         record = _record(spec, place, training, state, reason, accuracy, environment)
         place.write_record(record)
-        shutil.rmtree(place.checkpoints, ignore_errors=True)  # a record needs no continuing
+        with suppress(OSError):
+            remove_tree(place.checkpoints)  # a record needs no continuing
         return record
 
     def _resume(self, training: Training, place: TrialRunDirectory) -> int:
@@ -112,6 +117,7 @@ class Runner:
             after = checkpoint.epoch
             training.seconds = next(each["seconds"] for each in looks if each["step"] == after)
         remove_after(place.checkpoints, "last", after)
+        remove_older(place.checkpoints, "last", _GENERATIONS)
         place.note("attempt", resumed_after=after, problems=problems)
         return after
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from semfocus.durable import write_durably
+from semfocus.durable import make_directory, read, remove_partials, write_durably
 from semfocus.runs.directory import DamagedRun, RunDirectory, holding
 from semfocus.runs.journal import append, read_journal, seal, unseal
 from semfocus.runs.record import with_kernel_version
@@ -122,7 +122,7 @@ class LandscapeDirectory:
 
         if self.exists:
             return
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_directory(self.path)
         save_checkpoint(self.path, _CENTRE, Checkpoint(spec.epoch, {"model": dict(weights)}), keep=1)
         about = {"spec": spec.model_dump(mode="json"), "run_spec": run_spec, "facts": facts}
         write_durably(self.path / _ABOUT, seal(about).encode())  # last: then all is there
@@ -131,12 +131,13 @@ class LandscapeDirectory:
     def owned(self) -> Iterator[None]:
         """Hold the landscape while values are added."""
         with holding(self.path / "lock", f"landscape {self.name} is being computed by another process"):
+            remove_partials(self.path)
             yield
 
     def about(self) -> dict[str, Any]:
         """`spec`, `run_spec`, and `facts` such as the lengths of the directions."""
         try:
-            return unseal((self.path / _ABOUT).read_text(encoding="utf-8"))
+            return unseal(read(self.path / _ABOUT).decode())
         except ValueError as error:
             raise DamagedRun(f"{self.path / _ABOUT} is damaged: {error}") from None
 
