@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import math
 import re
@@ -9,6 +10,8 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -97,17 +100,15 @@ def opened(page: Path, width: int, folder: Path, pointed: str = ".comparison .pa
 
 
 def dump(page: Path, width: int = 1280) -> str:
+    return chromium(page, f"--window-size={width},900", "--dump-dom")
+
+
+def chromium(page: Path, *options: str) -> str:
     assert CHROMIUM is not None
     profile = page.parent / f"profile-{page.stem}"
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000"]
     done = subprocess.run(
-        [
-            *command,
-            "--virtual-time-budget=30000",
-            f"--user-data-dir={profile}",
-            "--dump-dom",
-            page.as_uri(),
-        ],
+        [*command, f"--user-data-dir={profile}", *options, page.as_uri()],
         capture_output=True,
         encoding="utf-8",
         timeout=120,
@@ -234,3 +235,83 @@ def test_a_need_for_eval_would_be_noticed(page: Path, tmp_path: Path) -> None:
     compiled = tmp_path / "compiled.html"
     compiled.write_text(text.replace("ast: true", "ast: false").replace(*digests), encoding="utf-8")
     assert attribute(dump(compiled), "blocked") == "script-src"
+
+
+#: Chromium with scripting off takes no orders from its command line either. A frame that may not run scripts shows the same page.
+MEASURE = """
+const frame = document.querySelector("iframe");
+frame.addEventListener("load", () => {
+  const root = frame.contentDocument.documentElement, all = (what) => [...root.querySelectorAll(what)];
+  const high = (each) => each.getBoundingClientRect().height;
+  const figures = all(".static").filter((each) => !each.closest("details:not([open])"));
+  const found = {
+    answer: all("#answer :is(p, td)").filter(high).map((each) => each.innerText.length).reduce((one, other) => one + other, 0),
+    rows: all("tbody tr").filter(high).length,
+    figures: figures.map((each) => ({high: high(each.querySelector("svg")), marks: each.querySelectorAll("path").length})),
+    boxes: all(".chart").filter(high).length,
+    bare: all("section:has(.chart)").filter((each) => !figures.some((one) => each.contains(one))).length,
+    wide: root.scrollWidth - root.clientWidth,
+    letters: Math.min(...figures.flatMap((each) => [...each.querySelectorAll("text")]).map(high).filter((each) => each)),
+  };
+  document.documentElement.dataset.measured = encodeURIComponent(JSON.stringify(found));
+});
+"""
+
+
+def without_scripts(page: Path, width: int) -> dict[str, Any]:
+    """What a reader has before their eyes whose browser runs no scripts."""
+    outer = page.with_name(f"without-scripts-{width}.html")
+    frame = f'sandbox="allow-same-origin" style="border:0;width:{width}px;height:900px"'
+    inner = html.escape(page.read_text(encoding="utf-8"))
+    outer.write_text(
+        f'<!doctype html><html><iframe {frame} srcdoc="{inner}"></iframe><script>{MEASURE}</script></html>',
+        encoding="utf-8",
+    )
+    measured = attribute(dump(outer), "measured")
+    assert measured is not None
+    return dict(json.loads(unquote(measured)))
+
+
+SCRIPTLESS = [
+    "study",
+    *(pytest.param(each, marks=pytest.mark.slow) for each in ("trial", "probe", "landscape")),
+]
+
+
+@pytest.mark.parametrize("kind", SCRIPTLESS)
+@pytest.mark.parametrize("width", [WIDE, 390])
+def test_without_scripts_answer_table_and_figures_are_there(
+    kind: str, width: int, page: Path, tmp_path: Path
+) -> None:
+    written = page if kind == "study" else PAGES[kind][0](tmp_path / "page.html")
+    found = without_scripts(written, width)
+    assert found["answer"] > 20 or kind == "landscape", "its answer is figures"
+    assert found["rows"] >= 2
+    assert found["figures"]
+    for figure in found["figures"]:
+        assert figure["high"] > 30
+        assert figure["marks"] > 3
+    assert found["bare"] == 0, "every section that has charts has a static one"
+    assert found["boxes"] == 0, "no empty room for charts that nobody draws"
+    assert found["wide"] <= 0
+    assert found["letters"] > 9, "a static figure is scrolled, not shrunk until nobody can read it"
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext on the PATH (poppler-utils)")
+@pytest.mark.slow
+def test_a_printed_page_has_its_figures_whole(page: Path, tmp_path: Path) -> None:
+    """The ticks of its curves, line by line: those of a figure that is cut or covered by another are missing or mixed."""
+    printed = tmp_path / "page.pdf"
+    chromium(page, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
+    command = ["pdftotext", "-bbox", str(printed), "-"]
+    text = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    ticks = ["20", "40", "60", "80", "100"]
+    lines: dict[tuple[int, str], list[tuple[float, str]]] = {}
+    for number, sheet in enumerate(text.split("<page ")):
+        for left, top, word in re.findall(r'<word xMin="([\d.]+)" yMin="([\d.]+)" [^>]*>(\w+)</word>', sheet):
+            if word in ticks:
+                lines.setdefault((number, top), []).append((float(left), word))
+    drawn = [[word for _, word in sorted(line)] for line in lines.values() if len(line) >= len(ticks) - 1]
+    assert sum(len(line) // len(ticks) for line in drawn) == 2 * 3, "training, held-out, seeds on their way"
+    assert all(line == ticks * (len(line) // len(ticks)) for line in drawn), drawn
+    assert text.count(">0.5x<") == 1, "and the speedups"

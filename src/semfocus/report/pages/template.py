@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from semfocus import __version__
 from semfocus.analysis.wording import UNKNOWN, setting_text, value_text
@@ -49,6 +49,7 @@ def environment() -> Environment:
         "listed": listed,
         "count_of": count_of,
         "legend": legend_html,
+        "options": _options,
         "number": lambda value: "none" if value is None else f"{value:.3g}",
     }
     return found
@@ -79,6 +80,15 @@ def _unbroken(text: str) -> str:
     """A number and its percent sign, and an interval, stay on one line."""
     return re.sub(
         r" (?:%|points)|[(\[][^()\[\]]{1,20}[)\]]", lambda found: found[0].replace(" ", "\u00a0"), text
+    )
+
+
+def _options(text: str) -> Markup:
+    """An option of a command and its number stay on one line."""
+    return Markup(
+        re.sub(
+            r"--\w[\w-]*(?: \d+)?", r'<span class="unbroken">\g<0></span>', escape(_unbroken(visible(text)))
+        )
     )
 
 
