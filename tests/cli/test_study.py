@@ -57,7 +57,7 @@ def test_a_study_ends_with_table_sentence_report_and_the_command(tmp_path: Path)
     for arm in ("full", "full \u00d74", "banded(5)", "block_local(5)", "top_k(5)"):
         assert arm in first.stdout
     assert lines[-2] == "Report: runs/quick.html"
-    assert lines[-1] == "To continue or repeat: semfocus study quick"
+    assert lines[-1].endswith(": semfocus study quick")
     page = Path("runs/quick.html").read_text(encoding="utf-8")
     assert "top_k(5)" in page
     assert '<figure class="picture"' in page
@@ -88,7 +88,7 @@ def test_a_diverged_run_is_shown_with_its_reason_and_exits_with_3() -> None:
     wild = ["-s", "training.learning_rate=1e30", "-s", "training.clip_norm=null"]
     result = invoke("quick", *wild, *SERIAL, "--no-report")
     assert result.exit_code == 3
-    assert "10 of 10 runs did not succeed" in result.stderr
+    assert "10 of 10 runs" in result.stderr
     assert "even_pairs top_k(5) seed 153476998" in result.stdout
     assert "diverged: the" in result.stdout
 
@@ -213,7 +213,7 @@ def test_a_run_that_fails_stops_no_other_and_exits_with_3() -> None:
     assert result.exit_code == 3
     assert "failed: " in result.stdout
     assert "no keys today" in result.stdout
-    assert "1 of 2 runs did not succeed" in result.stderr
+    assert "1 of 2 runs" in result.stderr
     (trace,) = Path("runs").glob("*/failure.txt")
     assert f"traceback: {trace}" in result.stdout
     text = trace.read_text(encoding="utf-8")
@@ -260,10 +260,9 @@ def test_patterns_in_a_file_of_their_own_outlive_edits_of_the_study() -> None:
     assert second["question"] == "Which one?"
     assert [each["run"] for each in first["records"]] == [each["run"] for each in second["records"]]
     Path("mine.py").write_text(OWN.replace("BODY", ""), encoding="utf-8")
-    assert (
-        "has patterns, tasks or measurements of its own"
-        in invoke("mine.py", "--recipe", "patterns.py").stderr
-    )
+    result = invoke("mine.py", "--recipe", "patterns.py")
+    assert result.exit_code == 2
+    assert "of its own" in result.stderr
 
 
 def test_a_mistake_in_a_file_is_shown_with_its_line() -> None:
@@ -312,7 +311,7 @@ def test_a_search_with_failed_runs_lists_them_and_exits_with_3(monkeypatch: pyte
 def test_tuned_refuses_to_report_on_the_seeds_of_its_search() -> None:
     result = invoke("tuned", "--seeds", "3,4", *SERIAL)
     assert result.exit_code == 2
-    assert "[3] are the seeds of the search" in result.stderr
+    assert "[3]" in result.stderr
     assert not Path("runs").exists() or not any(Path("runs").iterdir())
 
 
@@ -333,7 +332,7 @@ def test_a_run_that_cannot_be_evaluated_does_not_hide_the_others() -> None:
     Path("runs/length.html").unlink()
     result = invoke(*options)
     assert result.exit_code == 3
-    assert "1 of 2 runs did not succeed" in result.stderr
+    assert "1 of 2 runs" in result.stderr
     lines = result.stdout.splitlines()
     table = next(number for number, line in enumerate(lines) if "even_pairs: accuracy by length" in line)
     error = next(number for number, line in enumerate(lines) if "no usable last checkpoint" in line)
@@ -386,16 +385,13 @@ def test_why_a_measurement_of_ones_own_failed_is_in_the_json(tmp_path: Path) -> 
     assert result.exit_code == 3
     lines = read_json(result.stdout)["errors"]["divided"]
     assert len(lines) == 2, "one per run"
-    assert all("integer division or modulo by zero" in line for line in lines)
+    assert all("modulo by zero" in line for line in lines)
 
 
-def test_a_plan_and_a_list_tell_what_will_be_measured() -> None:
+def test_a_plan_and_a_list_name_what_will_be_measured() -> None:
     text = invoke("sharpness", "--dry-run").stdout
-    assert (
-        "measured inside the models (untrained and last, every 20 epochs: 256 sequences of held_out data)"
-        in text
-    )
-    assert "measured inside the models (every 20 epochs)" in invoke("factorial", "--dry-run").stdout
+    assert "(untrained and last, every 20 epochs: 256 sequences" in text
+    assert "(every 20 epochs)" in invoke("factorial", "--dry-run").stdout
     assert printed("quick", "--dry-run")["afterwards"] == []
     (said,) = printed("dispersion", "--dry-run")["afterwards"]
     assert "top_k(5)" in said

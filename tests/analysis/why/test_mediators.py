@@ -10,7 +10,6 @@ from semfocus.analysis.why.masks import mask_tests
 from semfocus.analysis.why.mediators import Mediation, Shift, mediations
 from semfocus.analysis.why.ratio import dispersion_ratios
 from semfocus.analysis.why.sweep import sweeps_over_k
-from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page, study_pictures
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
@@ -189,19 +188,23 @@ def test_the_layer_that_carries_focus() -> None:
     assert carried(second, "effective_keys", "end", "mean") == 39.0
 
 
-def test_page_text_and_figure_show_it_with_the_contrasts_of_the_plan() -> None:
+def turned_round() -> tuple[list[Record], Plan]:
+    """The planted runs, and a plan that holds full attention against sharper."""
     records = planted()
-    plan = Plan(
-        "mine", "", "semfocus study mine", [each.run for each in records], contrasts=[["full", SHARPER]]
-    )
-    text = report_text(records, plans=[plan])
-    said = f"full vs {SHARPER} (0.51x"
-    assert said in text.replace("\\", "")
-    assert "focus mass in layer 1 at epoch 20 0.2 against 0.335" in text
-    assert "6 pairs on 1 task: less" in text
-    assert "Idle, and left out: layer 2 on even" in text
-    page = report_page(records, plans=[plan])
-    assert "Did attention move before learning did" in page
+    names = [each.run for each in records]
+    return records, Plan("mine", "", "semfocus study mine", names, contrasts=[["full", SHARPER]])
+
+
+def test_page_and_figure_show_it_with_the_contrasts_of_the_plan() -> None:
+    """The text is in tests/golden/why_by_layer.txt."""
+    records, plan = turned_round()
+    (found,) = (each for own in Analysis.of(records, [plan]).mediations.values() for each in own)
+    assert (found.arm, found.baseline) == ("full", SHARPER)
+    early = shifts(found)[0, "early"]
+    assert early is not None
+    assert (early.arm, early.base) == (pytest.approx(0.2), pytest.approx(0.335))
+    assert (early.side, early.num_pairs, len(early.tasks)) == ("less", 6, 1)
+    assert f"full vs {SHARPER}" in report_page(records, plans=[plan])
     picture = study_pictures(Analysis.of(records))["why-focus"]
     assert picture.frame["panel"].unique().to_list() == ["focus mass, layer 1"], "the idle layer is not drawn"
     medians = picture.frame.filter(picture.frame["member"].is_null())
@@ -234,10 +237,17 @@ def two_layers(
     return record("even_pairs", pattern, seed, reached, rows)
 
 
-def test_mechanism_tests_look_at_the_layer_that_carries_focus_and_name_it() -> None:
+def carried_by_different_layers() -> list[Record]:
+    """Layer 2 of full attention carries focus, layer 1 of top-k at three sizes."""
     records = [two_layers(seed, "full", 1, 10.0, 1.0, 60) for seed in SIX]
     for k, dispersion, agreement in ((1, 2.0, 0.97), (5, 4.0, 0.95), (9, 8.0, 0.93)):
         records += [two_layers(seed, f"top_k({k})", 0, dispersion, agreement, 20 + k) for seed in SIX]
+    return records
+
+
+def test_mechanism_tests_are_about_the_layer_that_carries_focus_and_name_it() -> None:
+    """The sentences that name it are in tests/golden/why_by_layer.txt."""
+    records = carried_by_different_layers()
     tasks = tasks_of(records)
     assert set(dispersion_ratios(tasks[0], "top_k(5)", "end", False).values()) == {0.4}
     by_name = {each.name: each.tasks[0] for each in break_conditions(tasks)}
@@ -254,14 +264,6 @@ def test_mechanism_tests_look_at_the_layer_that_carries_focus_and_name_it() -> N
         test for test in mask_tests(tasks) if (test.quantity, test.when) == ("mask_agreement_0.01", "end")
     )
     assert {value for _, value in stays.points} == {0.97, 0.95, 0.93}
-    analysis = Analysis.of(records)
-    (why,) = why_sections(analysis, inks(arm_groups(analysis.summaries)))
-    blocks = {each.name: each for each in why.blocks}
-    assert "even_pairs: layer 2 of full, layer 1 of top_k(1)" in blocks["dispersion-and-speedup"].says[-1]
-    for name in ("masks", "kept-keys"):
-        assert blocks[name].says[-1].startswith("Focus is carried by: even_pairs: layer 1 of top_k(1), "), (
-            name
-        )
 
 
 def test_another_pattern_on_the_same_scores_is_taken_in_the_same_layer() -> None:
