@@ -2,8 +2,8 @@
 
 Forward and backward with k = 5, one head of width 64, F.scaled_dot_product_attention over all keys takes at least as
 long as ours at length 40, 4 times as long at 600 and 5.5 times at 2048 and 8192; top-k written in PyTorch with
-gathered values takes at least 4 times as long at 600. With two threads, the same within 20 %. The script also sweeps lengths, numbers of kept keys and
-threads. Forward alone is measured as in inference, without gradients.
+gathered values takes at least 4 times as long at 600. With two threads, the same within 20 %. The script also
+sweeps lengths, numbers of kept keys and threads. Forward alone is measured as in inference, without gradients.
 
     python benchmarks/attention_speed.py [--repeats 9] [--threads 1 2]
 """

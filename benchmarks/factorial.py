@@ -1,10 +1,11 @@
-"""Sharper scores as a 2 x 2 factorial: a larger start, a faster rate of queries and keys, both, and whether the two multiply.
+"""Sharper scores as a 2 x 2 factorial: a larger start, a faster rate of queries and keys; do the two multiply?
 
     python benchmarks/factorial.py results
 
-reads exported tables. Per task and over tasks, each counting the same: the speedup over full attention of the start, the rate, both,
-and scores x 10, as geometric means over seeds with intervals as everywhere else (sign-flip test from 6 pairs on, Student's t from 3),
-and the interaction, the speedup of both over the product of the two: 1 if they multiply. Seeds on which all four runs arrived.
+reads exported tables. Per task and over tasks, each counting the same: the speedup over full attention of the
+start, the rate, both, and scores x 10, as geometric means over seeds with intervals as everywhere else
+(sign-flip test from 6 pairs on, Student's t from 3), and the interaction, the speedup of both over the
+product of the two: 1 if they multiply. Seeds on which all four runs arrived.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """Claim: a block as one operation makes a training step at least 1.1 times faster, at length 40 and at 600.
 
-An ablation: the same training step with the whole block as one compiled operation, and with compiled attention and passes
-between PyTorch's matrix products, which is what a block is when it cannot be fused. even_pairs (5 blocks, length 40, one
-thread) and ListOps (10 blocks, length 600, two threads), both at the paper's setting; also the evaluation of one batch.
+An ablation: the same training step with the whole block as one compiled operation, and with compiled
+attention and passes between PyTorch's matrix products, which is what a block is when it cannot be fused.
+even_pairs (5 blocks, length 40, one thread) and ListOps (10 blocks, length 600, two threads), both at the
+paper's setting; also the evaluation of one batch.
 
     python benchmarks/fused_block.py [--repeats 9]
 """

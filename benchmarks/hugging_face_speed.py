@@ -1,8 +1,9 @@
 """Claim: switched to top_k(8), Gemma 2, T5, Qwen2 and BERT take at most as long as stock, from 512 tokens on.
 
-Models of transformers built from small configs (two layers, width 256, heads of 64), as stock loads them (SDPA, or eager
-where the model has no other) and switched by `semfocus.apply`: forward pass without gradients, and forward with backward
-pass; all measured in turns in one run. Gemma 2 limits its scores (softcap), T5 adds a bias of positions.
+Models of transformers built from small configs (two layers, width 256, heads of 64), as stock loads them
+(SDPA, or eager where the model has no other) and switched by `semfocus.apply`: forward pass without
+gradients, and forward with backward pass; all measured in turns in one run. Gemma 2 limits its scores
+(softcap), T5 adds a bias of positions.
 
     python benchmarks/hugging_face_speed.py [--repeats 5] [--threads 2]
 """

@@ -1,8 +1,9 @@
 """How often the intervals of docs/statistics.md contain the truth, with few seeds and censored runs.
 
-Times to the target are lognormal (spread 0.5 or 1 of their logarithm), or with heavier tails, or with a skewed ratio; the runs of one
-seed are correlated (0.5), every time is rounded up to a whole epoch, and runs end at a common last epoch, chosen
-so that a given share of the baseline's runs is censored. The truth is known, so each interval contains it or not.
+Times to the target are lognormal (spread 0.5 or 1 of their logarithm), or with heavier tails, or with a
+skewed ratio; the runs of one seed are correlated (0.5), every time is rounded up to a whole epoch, and runs
+end at a common last epoch, chosen so that a given share of the baseline's runs is censored. The truth is
+known, so each interval contains it or not.
 
     python benchmarks/interval_coverage.py [--repeats 2000]
 """

@@ -1,10 +1,12 @@
-"""Claim: the loss of a trained model never changes by more than `model_lipschitz` allows; how loose that is, is printed.
+"""Claim: the loss of a trained model never changes by more than `model_lipschitz` allows; how loose that is,
+is printed.
 
 Small classifiers with the paper's own block (joint projections), post- and pre-norm, full and top-k attention, are
 trained for some steps. All parameters but the embedding are then moved in random directions, by several distances, or
-one tensor alone along the gradient of one sample's loss; the largest change of any sample's loss counts. The move is made one tensor after the other; each constant that the bound needs (norms, standard deviations in LayerNorms,
-dispersions, separations, key loads) is measured on every model along that way, so the bound is a theorem about this very
-pair and not an estimate.
+one tensor alone along the gradient of one sample's loss; the largest change of any sample's loss counts. The
+move is made one tensor after the other; each constant that the bound needs (norms, standard deviations in
+LayerNorms, dispersions, separations, key loads) is measured on every model along that way, so the bound is a
+theorem about this very pair and not an estimate.
 
     python benchmarks/lipschitz_looseness.py [--smoke] [--moves 20]
 """

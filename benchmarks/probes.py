@@ -1,9 +1,9 @@
 """Claim: dispersion, separation and key load are at least 50 times faster than a loop that appends a row a value.
 
-1,000 sequences of length 40, 5 layers, one head, top_k(5): the traces of a model are made once, before the clock starts.
-The loop goes over layers, sequences and queries in Python, on tensors as they were captured, and appends one row for each
-value; it runs whole, once, between two measurements of ours, of which the slower one counts. A loop on NumPy arrays, which
-is faster, is timed beside it. All give the same numbers, which is checked.
+1,000 sequences of length 40, 5 layers, one head, top_k(5): the traces of a model are made once, before the
+clock starts. The loop goes over layers, sequences and queries in Python, on tensors as they were captured,
+and appends one row for each value; it runs whole, once, between two measurements of ours, of which the slower
+one counts. A loop on NumPy arrays, which is faster, is timed beside it. All give the same numbers, which is checked.
 
     python benchmarks/probes.py [--repeats 5]
 """

@@ -1,9 +1,10 @@
 """Claim: even_pairs at the paper's setting reaches 95 % at the same epoch on the kernels and on the reference.
 
-Trains the same run (task, pattern, seed, order, dropout) until 95 % of the training set is right: on the kernels of each
-instruction set of this machine, and with every operation from the reference (dense scores, PyTorch's own layers). The
-runs differ in rounding alone. Prints the training loss after each epoch side by side, and the epochs of the target; where
-they differ, how soon and how far the kernels of two instruction sets part tells what rounding alone does.
+Trains the same run (task, pattern, seed, order, dropout) until 95 % of the training set is right: on the
+kernels of each instruction set of this machine, and with every operation from the reference (dense scores,
+PyTorch's own layers). The runs differ in rounding alone. Prints the training loss after each epoch side by
+side, and the epochs of the target; where they differ, how soon and how far the kernels of two instruction
+sets part tells what rounding alone does.
 
     python benchmarks/same_epoch.py [--pattern "top_k(5)"] [--seed 153476998] [--epochs 100] [--double]
 """

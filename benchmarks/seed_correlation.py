@@ -1,8 +1,10 @@
-"""Whether the log ratios of one seed on several tasks go together: the pooled sign-flip test counts its pairs as independent.
+"""Whether the log ratios of one seed on several tasks go together: the pooled sign-flip test counts its pairs
+as independent.
 
-For every arm against full over tasks at one setting, from exported runs: the correlation of a seed's deviations from the means
-of its tasks (0: independent), p of as much by permuting the seeds inside each task, and the p of the pooled test with
-pairs flipped one by one, as `semfocus` does, and with all pairs of a seed flipped together.
+For every arm against full over tasks at one setting, from exported runs: the correlation of a seed's
+deviations from the means of its tasks (0: independent), p of as much by permuting the seeds inside each task,
+and the p of the pooled test with pairs flipped one by one, as `semfocus` does, and with all pairs of a seed
+flipped together.
 
     python benchmarks/seed_correlation.py results
 """
@@ -31,7 +33,9 @@ def by_seed(tasks: Sequence[Speedup]) -> "numpy.ndarray":
 
 
 def correlation(residuals: "numpy.ndarray") -> "numpy.ndarray":
-    """Mean product of two tasks over the mean square of one; residuals (..., tasks, seeds) from the means of the tasks."""
+    """Mean product of two tasks over the mean square of one; residuals (..., tasks, seeds) from the means of
+    the tasks.
+    """
     num = residuals.shape[-2]
     squares = (residuals**2).sum(axis=(-2, -1))
     products = (residuals.sum(axis=-2) ** 2).sum(axis=-1) - squares

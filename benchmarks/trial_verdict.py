@@ -1,12 +1,13 @@
-"""Claim: a verdict of `semfocus trial` is wrong in at most 7 % of trials where nothing differs; and how often it sees what was planted.
+"""Claim: a verdict of `semfocus trial` is wrong in at most 7 % of trials where nothing differs; and how often
+it sees what was planted.
 
 Whole trials are made up: learning curves with a floor, noise at every look, seeds that start late or learn slowly (the
-two runs of a seed share half of that), in several worlds, among them some in which the ratio of steps is far from normal,
-runs end at floors of their own, or diverge. Where the arm is full attention under another name, every verdict that claims
-a difference is a false one.
-Where the arm learns 1.5 times as fast, the share of verdicts that find fewer steps is the power; beside it stands the power
-that the verdicts themselves claim for the ratio of steps that this makes. (On a plateau, or after overfitting, 1.5 times as
-fast is another ratio.)
+two runs of a seed share half of that), in several worlds, among them some in which the ratio of steps is far
+from normal, runs end at floors of their own, or diverge. Where the arm is full attention under another name,
+every verdict that claims a difference is a false one.
+Where the arm learns 1.5 times as fast, the share of verdicts that find fewer steps is the power; beside it
+stands the power that the verdicts themselves claim for the ratio of steps that this makes. (On a plateau, or
+after overfitting, 1.5 times as fast is another ratio.)
 At last come arms that learn 3 times as fast and end worse: none may be called faster, better, or no different.
 
     python benchmarks/trial_verdict.py [--repeats 2000]

@@ -1,8 +1,9 @@
 """How often a study with few seeds ends with a verdict, and how often with a wrong one, before and after version 0.2.
 
-Log ratios of the seeds are normal with the scatter measured in `small` (standard deviation 0.25). Before: Student's t up to
-5 pairs, order statistics from 6 on, "no gain" where the upper limit is below 1.1. After: the inverted sign-flip test from 6
-pairs on, equivalence where the 90 % interval lies within a factor of 1.25. Then studies that end once they are decided.
+Log ratios of the seeds are normal with the scatter measured in `small` (standard deviation 0.25). Before:
+Student's t up to 5 pairs, order statistics from 6 on, "no gain" where the upper limit is below 1.1. After:
+the inverted sign-flip test from 6 pairs on, equivalence where the 90 % interval lies within a factor of 1.25.
+Then studies that end once they are decided.
 
     python benchmarks/verdict_power.py [--repeats 2000]
 """

@@ -34,8 +34,8 @@ STOP = {"training.stop_at": 0.95}
 FIVE = ", ".join(causes.TASKS)
 #: parity is learned by heart: seed 1 of full attention at epoch 371, with 250 samples not within 400 epochs
 PARITY = {"training.num_train": 100, "training.epochs": 1000}
-#: what is learned here holds on other data too: full attention had 95 % of held-out data at epochs 61 (stack_manipulation, seed 1),
-#: 107 (missing_duplicate) and 32 (marked_pair)
+#: what is learned here holds on other data too: full attention had 95 % of held-out data at epochs 61
+#: (stack_manipulation, seed 1), 107 (missing_duplicate) and 32 (marked_pair)
 GENERALISING = {"training.num_train": 1000, "training.epochs": 200}
 
 
@@ -81,8 +81,9 @@ def landscape_specs() -> Iterator[RunSpec]:
 
 
 STAGES = [
-    # S: those first that decide most per core-hour. What moved before learning did (focus by layer) needs both arms of a
-    # contrast measured by layer: 53 exported runs of these two are not, half a core-hour; of all controls 2.6
+    # S: those first that decide most per core-hour. What moved before learning did (focus by layer) needs
+    # both arms of a contrast measured by layer: 53 exported runs of these two are not, half a core-hour; of
+    # all controls 2.6
     Stage(
         "baselines",
         baseline_specs,

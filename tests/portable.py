@@ -1,8 +1,8 @@
 """The test suite as other machines would see it: `make portable`.
 
-Each configuration is one run of pytest with other instruction sets, without kernels, without extras, on one core, and so
-on. The work goes on in the background when the terminal is closed; the same command shows how far it is and continues
-what was interrupted. What passed is kept until a file of the project changes.
+Each configuration is one run of pytest with other instruction sets, without kernels, without extras, on one
+core, and so on. The work goes on in the background when the terminal is closed; the same command shows how
+far it is and continues what was interrupted. What passed is kept until a file of the project changes.
 
     python tests/portable.py               # start or continue, follow, print the table
     python tests/portable.py --status      # the table as it is now

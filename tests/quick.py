@@ -1,7 +1,7 @@
 """The tests to run while you edit: `make quicktest`.
 
-Those whose own imports name a changed module, changed test files, and a small core that is always run. Changed means: not
-on the main branch. `make test` runs everything.
+Those whose own imports name a changed module, changed test files, and a small core that is always run.
+Changed means: not on the main branch. `make test` runs everything.
 
     python tests/quick.py            # the paths, for pytest
 """

@@ -53,7 +53,10 @@ def _attributes(attributes: dict[str, object]) -> str:
 
 
 def path(points: Sequence[Point | None]) -> str:
-    """A line through the points with relative steps; None is a gap. Points in the middle of a level stretch are left out."""
+    """A line through the points with relative steps; None is a gap.
+
+    Points in the middle of a level stretch are left out.
+    """
     written: list[str] = []
     here: Point | None = None
     for at, point in enumerate(points):

@@ -1,7 +1,7 @@
 """How much does one training sample matter to what is learned?
 
-Twin runs: the same start, order and noise, but one of the 100 training samples is another. Two kinds of attention, three
-seeds, a tiny model. Change the settings and run again:
+Twin runs: the same start, order and noise, but one of the 100 training samples is another. Two kinds of
+attention, three seeds, a tiny model. Change the settings and run again:
 
     python examples/learn/twins.py
 """

@@ -1,7 +1,7 @@
 """Files that survive a crash whole: every operation on the files of runs, trials, plans and measurements is made here.
 
-The primitives at the end of the file are the only ones that touch the disk. A test numbers them, makes any of them fail,
-and notes what a disk was asked to do: see `intercept`.
+The primitives at the end of the file are the only ones that touch the disk. A test numbers them, makes any of
+them fail, and notes what a disk was asked to do: see `intercept`.
 """
 
 import fcntl

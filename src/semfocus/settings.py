@@ -87,12 +87,13 @@ class ModelSettings(Settings):
 
     `attention_dropout_in_evaluation` to `first_norm_eps` reproduce the authors' released code; see docs/deviations.md.
     The others separate causes; see docs/decisions.md. `score_gradient` is a factor on the gradient that flows back
-    through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion stays below 2c.
-    `match_entropy` and `match_dispersion` name a pattern, to whose effective number of keys, or largest minus smallest score,
-    a factor brings each query on the same scores; with `match_keeps_gradient` the gradient of the scores is that of a
-    factor of 1. `selection` hands queries the keys they attend to: those that decide the
-    label, or those that the untrained model keeps. `selection_noise` adds so many standard deviations of normal noise to
-    the scores by which keys are chosen, and to nothing else.
+    through the scores; `score_clip` limits the scores to (-c, c), c tanh(score / c), so that their dispersion
+    stays below 2c. `match_entropy` and `match_dispersion` name a pattern, to whose effective number of keys,
+    or largest minus smallest score, a factor brings each query on the same scores; with
+    `match_keeps_gradient` the gradient of the scores is that of a factor of 1. `selection` hands queries the
+    keys they attend to: those that decide the label, or those that the untrained model keeps.
+    `selection_noise` adds so many standard deviations of normal noise to the scores by which keys are chosen,
+    and to nothing else.
     """
 
     d_model: int = Field(64, ge=1)

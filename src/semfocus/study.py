@@ -59,7 +59,8 @@ class Study:
     seeds, patterns, tasks, settings: choose among the recipe's runs, or others, as the options of `semfocus study` do:
     `seeds=3` (the paper's first three) or a list, `patterns="full; top_k(5)"`, `settings={"training.epochs": 50}`.
     contrasts: pairs of arms that the study is about, `[("top_k(5)", "full")]`, the first of them primary (default: the
-    recipe's `CONTRASTS`). recipe_file: a file with patterns and tasks of one's own; command: what a report names to run it again.
+    recipe's `CONTRASTS`). recipe_file: a file with patterns and tasks of one's own; command: what a report
+    names to run it again.
     """
 
     def __init__(
@@ -116,7 +117,9 @@ class Study:
     def _contrasts(
         self, given: Sequence[Sequence[str]] | None, own: Sequence[RunSpec]
     ) -> list[tuple[str, str]]:
-        """Those asked for, which must have runs; or the recipe's, which must have runs among its `own`, as far as they were chosen."""
+        """Those asked for, which must have runs; or the recipe's, which must have runs among its `own`, as
+        far as they were chosen.
+        """
         found = read_contrasts(self.source.contrasts if given is None else given)
         chosen = _arms(self.specs)
         arms = chosen if given is not None else _arms(own)
@@ -329,7 +332,9 @@ class StudyResult:
 
     @property
     def mediations(self) -> "list[Mediation]":
-        """What had moved before learning did: for each contrast focus mass and effective keys by layer; empty where nothing was measured so."""
+        """What had moved before learning did: for each contrast focus mass and effective keys by layer; empty
+        where nothing was measured so.
+        """
         return [each for own in self.analysis.mediations.values() for each in own]
 
     @property
@@ -364,7 +369,9 @@ class StudyResult:
         return STUDY_FIGURES[name].of(self.summaries)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the page that answers the study's question (default: NAME.html in the store); a path with .md: Markdown."""
+        """Write the page that answers the study's question (default: NAME.html in the store); a path with
+        .md: Markdown.
+        """
         from semfocus.report import write_markdown, write_report
 
         place = Path(path or self.study.store.path / f"{self.study.name}.html")

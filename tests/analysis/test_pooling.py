@@ -30,7 +30,9 @@ def test_with_equal_seeds_p_is_that_of_all_pairs_together() -> None:
 
 
 def test_random_effects_by_the_textbook() -> None:
-    """Task means of logs 1, 2, 6 with next to no scatter within: the mean 3, its error by t with 2 degrees of freedom."""
+    """Task means of logs 1, 2, 6 with next to no scatter within: the mean 3, its error by t with 2 degrees of
+    freedom.
+    """
     tasks = {
         name: of_ratios(*[math.exp(mean)] * 4) for name, mean in zip("abc", (1.0, 2.0, 6.0), strict=True)
     }
@@ -111,7 +113,9 @@ def test_tasks_without_pairs_are_refused() -> None:
 
 
 def test_pairs_that_nobody_finished_show_no_equivalence() -> None:
-    """On each task five of six seeds never arrived in either arm: what is known of them is nothing, not "no difference"."""
+    """On each task five of six seeds never arrived in either arm: what is known of them is nothing, not "no
+    difference".
+    """
     base = {seed: Time(60, False) for seed in range(5)} | {5: Time(50, True)}
     arm = {seed: Time(60, False) for seed in range(5)} | {5: Time(48, True)}
     found = pooled_speedup({name: paired_speedup(base, arm) for name in "abc"})

@@ -84,7 +84,9 @@ def test_two_pairs_give_no_interval() -> None:
 
 
 def test_where_the_test_rejects_the_interval_says_so_however_little_else_is_known() -> None:
-    """Seven seeds far ahead, and one run of the arm that never arrived: no ratio bounds the mean from below, the test does."""
+    """Seven seeds far ahead, and one run of the arm that never arrived: no ratio bounds the mean from below,
+    the test does.
+    """
     speedup = paired_speedup(at(*[50] * 8), at(*[5] * 7, -60))
     assert speedup.p == pytest.approx(4 / 256)  # only the one that is behind may turn its sign
     assert (speedup.low, speedup.is_ahead) == (1.0, True)

@@ -189,7 +189,8 @@ def rounded(value):
 
 
 def test_groups_of_one_setting_hold_no_two_settings_and_no_task_twice() -> None:
-    """listops at the paper's setting is set like even_pairs at the paper's, and like even_pairs at the values of listops.
+    """listops at the paper's setting is set like even_pairs at the paper's, and like even_pairs at the values
+    of listops.
 
     The two of even_pairs are not set alike, so the relation is no equivalence.
     """
@@ -228,7 +229,9 @@ def test_a_file_that_changed_is_not_pooled_with_itself() -> None:
 
 
 def test_steps_clipped_before_the_target_are_those_of_the_epochs_up_to_it() -> None:
-    """Target at epoch 3: (1 + 0.5 + 0) / 3; a run that never got there counts whole, one without the column not at all."""
+    """Target at epoch 3: (1 + 0.5 + 0) / 3; a run that never got there counts whole, one without the column
+    not at all.
+    """
     reached, never, old = (record("full", seed, when, last=5) for seed, when in ((0, 3), (1, None), (2, 3)))
     for one in (reached, never):
         one["curve"] |= {

@@ -33,7 +33,9 @@ def test_no_verdict_where_the_median_does_not_move_with_the_test() -> None:
 
 
 def test_no_equivalence_where_the_median_lies_outside() -> None:
-    """Seven of thirteen seeds are 1.35x faster, six as much slower: the mean is within a factor of 1.25, the median is not."""
+    """Seven of thirteen seeds are 1.35x faster, six as much slower: the mean is within a factor of 1.25, the
+    median is not.
+    """
     speedup = of_logs([0.3] * 7 + [-0.3] * 6)
     assert speedup.ratio == pytest.approx(1.35, abs=0.01)
     assert verdict_of(speedup) == "undecided"

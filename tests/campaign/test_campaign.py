@@ -93,7 +93,8 @@ def test_runs_of_a_stage_that_lost_its_store_halfway_are_all_exported(tmp_path: 
 def test_an_exported_run_counts_if_it_has_what_every_stage_needs(
     more: str, trained: int, tmp_path: Path
 ) -> None:
-    """Of four exported runs one lost its curve, one what was clipped, one alone was measured inside, and one layer by layer.
+    """Of four exported runs one lost its curve, one what was clipped, one alone was measured inside, and one
+    layer by layer.
 
     Both stages have all four runs; what the first needs counts for the second.
     """

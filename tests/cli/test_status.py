@@ -56,7 +56,8 @@ def test_states_counts_and_time_left(store, specs) -> None:
         "done", "failed", "interrupted", "unfinished", "running", "planned"
     ]  # fmt: skip
     assert (study["done"], study["planned"], study["running"]) == (1, 1, 1)
-    # Epochs of 4 s, 8 of 10 left in four runs; the planned one counts as an average run (four of 40 s, one of almost 0).
+    # Epochs of 4 s, 8 of 10 left in four runs; the planned one counts as an average run (four of 40 s, one of
+    # almost 0).
     assert study["seconds_left"] == pytest.approx(4 * 8 * 4 + 4 * 40 / 5, rel=0.01)
     assert "Which <b>wins</b>?" in text
     assert "worker ended by signal 9" in text

@@ -99,7 +99,9 @@ def _is_eager(model: Any, inputs: dict[str, Any], ours: list[torch.Tensor]) -> b
 
 
 def build(family: str) -> Any:
-    """The causal language model of a family, or else its bare model; on the meta device first, to see how large it is."""
+    """The causal language model of a family, or else its bare model; on the meta device first, to see how
+    large it is.
+    """
     config_class = AUTO.configuration_auto.CONFIG_MAPPING[family]
     mapping = (
         AUTO.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING

@@ -49,7 +49,9 @@ def test_the_script_runs_and_prints_what_the_page_shows(name):
 
 
 def comparable(name, text):
-    """Numbers with a decimal point, and generated tokens, may differ between machines; so may the words of a verdict."""
+    """Numbers with a decimal point, and generated tokens, may differ between machines; so may the words of a
+    verdict.
+    """
     lines = re.sub(r"\d+\.\d+|\[[\d, ]+\]", "#", text).strip().splitlines()
     if name == "trial":
         tables = [line for line in lines if not line.endswith(".")]

@@ -1,4 +1,6 @@
-"""Switched models under what people put around them: compilers, exports, wrappers of accelerate, devices without numbers."""
+"""Switched models under what people put around them: compilers, exports, wrappers of accelerate, devices
+without numbers.
+"""
 
 import functools
 

@@ -1,4 +1,6 @@
-"""Tensors without memory of their own, tracing of operations, other types: the answer of the definition, or a reason."""
+"""Tensors without memory of their own, tracing of operations, other types: the answer of the definition, or a
+reason.
+"""
 
 from contextlib import nullcontext
 

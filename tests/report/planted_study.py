@@ -10,7 +10,8 @@ from tests.analysis.why.planted import EPOCHS, TASKS, record, row
 
 SEEDS = (1, 2, 3)
 Rows = list[dict[str, Any]]
-#: task -> dispersion of top_k(5) over full's at 75 % (own models, same scores), share left of it query by query, speedup
+#: task -> dispersion of top_k(5) over full's at 75 % (own models, same scores), share left of it query by
+#: query, speedup
 PLANTED = {
     TASKS[0]: (1.1, 0.7, 0.3, 2),
     TASKS[1]: (0.4, 0.6, 0.5, 4),

@@ -31,7 +31,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH"),
 ]
 
-#: what a reader does: point at a curve, click two names of the legend, press the theme button; what happened goes into attributes
+#: what a reader does: point at a curve, click two names of the legend, press the theme button; what happened
+#: goes into attributes
 PROBE = """
 const root = document.documentElement;
 const seen = (box) => [...box.querySelectorAll(".mark-line path")].filter((mark) => +(mark.getAttribute("opacity") ?? 1) > 0.3).length;
@@ -85,7 +86,9 @@ WIDE = pytest.param(1280, marks=pytest.mark.slow)  # what fits a phone is the ha
 
 
 def opened(page: Path, width: int, folder: Path, pointed: str = ".comparison .panels .chart") -> str:
-    """The document after its script and the probe have run, under its own policy with the probe's digest beside the others."""
+    """The document after its script and the probe have run, under its own policy with the probe's digest
+    beside the others.
+    """
     script = PROBE.replace("POINTED", json.dumps(pointed))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = page.read_text(encoding="utf-8").replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -237,7 +240,8 @@ def test_a_need_for_eval_would_be_noticed(page: Path, tmp_path: Path) -> None:
     assert attribute(dump(compiled), "blocked") == "script-src"
 
 
-#: Chromium with scripting off takes no orders from its command line either. A frame that may not run scripts shows the same page.
+#: Chromium with scripting off takes no orders from its command line either. A frame that may not run scripts
+#: shows the same page.
 MEASURE = """
 const frame = document.querySelector("iframe");
 frame.addEventListener("load", () => {
@@ -300,7 +304,9 @@ def test_without_scripts_answer_table_and_figures_are_there(
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext on the PATH (poppler-utils)")
 @pytest.mark.slow
 def test_a_printed_page_has_its_figures_whole(page: Path, tmp_path: Path) -> None:
-    """The ticks of its curves, line by line: those of a figure that is cut or covered by another are missing or mixed."""
+    """The ticks of its curves, line by line: those of a figure that is cut or covered by another are missing
+    or mixed.
+    """
     printed = tmp_path / "page.pdf"
     chromium(page, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
     command = ["pdftotext", "-bbox", str(printed), "-"]

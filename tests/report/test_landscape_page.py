@@ -1,4 +1,6 @@
-"""The page about landscapes: self-contained, one scale for all, nothing hidden that is not finite, nothing a user named is markup."""
+"""The page about landscapes: self-contained, one scale for all, nothing hidden that is not finite, nothing a
+user named is markup.
+"""
 
 import math
 from dataclasses import replace

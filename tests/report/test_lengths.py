@@ -25,7 +25,9 @@ ARMS = {("full", 1.0): 1.0, ("top_k(5)", 1.0): 3.0}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Three seeds of two arms; full is evaluated, and worse on each seed than on the one before; so is one run of top_k."""
+    """Three seeds of two arms; full is evaluated, and worse on each seed than on the one before; so is one
+    run of top_k.
+    """
     for place, record in enumerate(study(tasks=1, seeds=3, epochs=30, arms=ARMS)):
         folder = tmp_path / record["run"]
         folder.mkdir(parents=True)

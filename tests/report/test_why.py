@@ -1,4 +1,6 @@
-"""The section "Why?": every test has its question, a figure, what it says and what it does not; nothing hostile gets through."""
+"""The section "Why?": every test has its question, a figure, what it says and what it does not; nothing
+hostile gets through.
+"""
 
 from typing import Any
 
@@ -145,7 +147,9 @@ def test_measurements_are_read_from_the_store_and_damage_stops_nothing(store: St
 
 
 def swept(last: float) -> planted_study.Rows:
-    """Full attention never arrives; top_k(9) does at the last epoch, so its speedup is at least 1, as is every share."""
+    """Full attention never arrives; top_k(9) does at the last epoch, so its speedup is at least 1, as is
+    every share.
+    """
     records = [
         record("parity", "full", seed, NEVER, [row("dispersion", 8.0)]) for seed in planted_study.SEEDS
     ]

@@ -53,7 +53,9 @@ def softmax(scores: np.ndarray, kept: np.ndarray | bool = True) -> np.ndarray:
 
 
 def bounded(rng: np.random.Generator, num: int, n: int, delta: float, move: float) -> tuple:
-    """Pairs in R^n, both with dispersion at most delta: peaks, corners and insides of the cube, moved along few or all axes."""
+    """Pairs in R^n, both with dispersion at most delta: peaks, corners and insides of the cube, moved along
+    few or all axes.
+    """
     first = np.where(
         rng.random((num, 1)) < 0.5, rng.integers(0, 2, (num, n)) * delta, rng.random((num, n)) * delta
     )

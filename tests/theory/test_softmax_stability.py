@@ -1,4 +1,6 @@
-"""The constants of a softmax over a fixed support: no pair exceeds them, some reach them, the published one fails where said."""
+"""The constants of a softmax over a fixed support: no pair exceeds them, some reach them, the published one
+fails where said.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""The top-k theorem: no pair exceeds it, two constructions reach it, a hill-climb cannot pass it; the published form where it fails."""
+"""The top-k theorem: no pair exceeds it, two constructions reach it, a hill-climb cannot pass it; the
+published form where it fails.
+"""
 
 import math
 

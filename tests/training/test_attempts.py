@@ -76,7 +76,9 @@ def test_a_damaged_record_is_named_and_does_not_hide_other_runs(store, tiny_spec
 
 
 def test_a_run_that_version_0_1_began_continues_with_the_same_digest(tmp_path, tiny_spec) -> None:
-    """Its journal has no gradient norms and names no kernel version: the columns are null there, the numerics the same."""
+    """Its journal has no gradient norms and names no kernel version: the columns are null there, the numerics
+    the same.
+    """
     spec = tiny_spec(training={"epochs": 4})
     whole = run(spec, open_store(tmp_path / "whole"))
     store = open_store(tmp_path / "parts")

@@ -35,7 +35,9 @@ def with_training(arm, **training):
 
 
 def written_out(tiny_spec, arm, plain_steps, epochs=3):
-    """Weights and training losses by two models, of which the one in force at a step takes it and the other copies it."""
+    """Weights and training losses by two models, of which the one in force at a step takes it and the other
+    copies it.
+    """
     own, plain = (
         tiny_spec(**with_training(arm, epochs=epochs)),
         tiny_spec(**with_training(PLAIN, epochs=epochs)),

@@ -1,4 +1,6 @@
-"""Scores times c are query and key weights that start sqrt(c) times larger and learn c times faster: a 2 x 2 factorial."""
+"""Scores times c are query and key weights that start sqrt(c) times larger and learn c times faster: a 2 x 2
+factorial.
+"""
 
 import math
 

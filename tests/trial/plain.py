@@ -1,4 +1,6 @@
-"""The training of one run of full attention written out, as anybody would, without any code of trials but the names of seeds."""
+"""The training of one run of full attention written out, as anybody would, without any code of trials but the
+names of seeds.
+"""
 
 import torch
 
@@ -8,7 +10,8 @@ from semfocus.randomness import derive_seed, stream
 def held_out_losses(build, loss, train, held_out, settings, seed=0):
     """The held-out loss before training and after each look; `loss(model, rows of train or held_out)`.
 
-    Looks at every step, no more held-out rows than one batch, and no more rows than one epoch: the least that shows a difference.
+    Looks at every step, no more held-out rows than one batch, and no more rows than one epoch: the least that
+    shows a difference.
     """
     torch.manual_seed(derive_seed(seed, "trial/weights"))
     model = build()

@@ -1,4 +1,6 @@
-"""Trials of tiny Hugging Face models: a config on a text, a config on rows, weights to continue from, what is refused."""
+"""Trials of tiny Hugging Face models: a config on a text, a config on rows, weights to continue from, what is
+refused.
+"""
 
 import json
 

@@ -232,8 +232,8 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def exchanged_share(simulation, world, num, num_arms=1):
-    """The share of all exchanges of a trial's runs after which a difference is claimed: exactly how often verdicts are false
-    where nothing differs, given two runs of each seed."""
+    """The share of all exchanges of a trial's runs after which a difference is claimed: exactly how often
+    verdicts are false where nothing differs, given two runs of each seed."""
     import numpy
 
     draw = numpy.random.default_rng(num)

@@ -99,7 +99,9 @@ def _by_file(members: list[tuple[Setting, Record]]) -> list[list[tuple[Setting, 
 
 
 def _versions(members: list[tuple[Setting, Record]]) -> dict[str, set[str]]:
-    """Under which digests of files a user's pattern was run, another text may be another pattern; and after which pre-training."""
+    """Under which digests of files a user's pattern was run, another text may be another pattern; and after
+    which pre-training.
+    """
     found: dict[str, set[str]] = {}
     for spec, record in members:
         found.setdefault(arm_of(record["spec"]).label, set()).add(_version(spec))

@@ -93,7 +93,9 @@ class Finding:
 
     @property
     def changes(self) -> list[str]:
-        """Targets at which the verdict or the side of the estimate is another one, or tasks drop out: `undecided at 99 %`."""
+        """Targets at which the verdict or the side of the estimate is another one, or tasks drop out:
+        `undecided at 99 %`.
+        """
         found = []
         own = verdict_of(self.speedup)  # before any correction, as those at other targets are
         for each in self.targets:
@@ -181,9 +183,9 @@ def _at_targets(summaries: Sequence[TaskSummary], contrast: Contrast) -> tuple[A
 def findings_of(summaries: Iterable[TaskSummary], contrasts: Sequence[Sequence[str]] = ()) -> list[Finding]:
     """What all comparisons show: over tasks first, then on each.
 
-    `contrasts`: pairs of arms; the first is primary. Without any, every arm is held against the baseline, and all of them
-    are tested together. On each task, every arm is held against the baseline as well. Tasks on which neither arm of a
-    contrast reached the goal say nothing about it and are left out; settings are never pooled.
+    `contrasts`: pairs of arms; the first is primary. Without any, every arm is held against the baseline, and
+    all of them are tested together. On each task, every arm is held against the baseline as well. Tasks on
+    which neither arm of a contrast reached the goal say nothing about it and are left out; settings are never pooled.
     """
     declared = [Contrast(*each) for each in contrasts]
     pooled: list[Finding] = []
@@ -236,7 +238,8 @@ def _in_order(findings: Sequence[Finding], declared: Sequence[Contrast]) -> list
 def _corrected(findings: Sequence[Finding], declared: Sequence[Contrast]) -> list[Finding]:
     """The primary one stands alone; the others are tested under Holm's correction, once it has shown a difference.
 
-    That it is equivalent opens nothing: "no difference" was not rejected, and the others would get an error of their own.
+    That it is equivalent opens nothing: "no difference" was not rejected, and the others would get an error
+    of their own.
     """
     primary = next((each for each in findings if declared and each.contrast == declared[0]), None)
     others = [each for each in findings if each is not primary]

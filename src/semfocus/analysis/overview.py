@@ -49,7 +49,9 @@ def comparison_names(summaries: Sequence["TaskSummary"]) -> dict[int, str]:
 
 
 def primary(summaries: Sequence["TaskSummary"]) -> list["TaskSummary"]:
-    """For every task the comparison with the most runs; of equal ones that with all else equal, then the nearest to the paper's setting."""
+    """For every task the comparison with the most runs; of equal ones that with all else equal, then the
+    nearest to the paper's setting.
+    """
     best: dict[str, TaskSummary] = {}
     for summary in summaries:
         known = best.get(summary.comparison.task)
@@ -93,7 +95,9 @@ def scores(summaries: Sequence["TaskSummary"]) -> list[Score]:
 
 
 def headline(summaries: Sequence["TaskSummary"], findings: Sequence["Finding"] = ()) -> list[str]:
-    """What a hurried reader should take home from several tasks: the pooled findings, then who was faster on how many."""
+    """What a hurried reader should take home from several tasks: the pooled findings, then who was faster on
+    how many.
+    """
     found, num_tasks = scores(summaries), len(learned(summaries))
     judged = [score for score in found if any(score.tasks[kind] for kind in KINDS[:-1])]
     pooled = [each for each in findings if each.task is None]
@@ -135,7 +139,9 @@ def _on(score: Score, kind: str, num_tasks: int) -> str:
 
 
 def _by_estimate(summaries: Sequence["TaskSummary"]) -> list[str]:
-    """Of the tasks with too few seeds for a verdict on anybody: whose estimate is the largest, and whose are below 1."""
+    """Of the tasks with too few seeds for a verdict on anybody: whose estimate is the largest, and whose are
+    below 1.
+    """
     largest: dict[str, list[Speedup]] = {}
     below: dict[str, list[Speedup]] = {}
     seen: list[Speedup] = []

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What records show, each part computed once, when it is first asked for: pages, texts, claims and studies print this.
+    """What records show, each part computed once, when it is first asked for: pages, texts, claims and
+    studies print this.
 
     Runs are compared as their plans say; `apart_from` (that of `semfocus.analysis.summaries.analyse`) overrules them.
     """
@@ -115,8 +116,9 @@ def analyse_planned(
 ) -> list[TaskSummary]:
     """A summary for each comparison of the runs of all plans.
 
-    Runs of a plan with `own_settings` are compared among themselves; one that no other plan asked for stays out of the rest,
-    where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`) overrules all plans.
+    Runs of a plan with `own_settings` are compared among themselves; one that no other plan asked for stays
+    out of the rest, where it would stand alone in a comparison of its own. `apart_from` (that of `analyse`)
+    overrules all plans.
     """
     known = [Record.of(each) for each in records]
     level = levels(plans, known)

@@ -144,7 +144,9 @@ def _how_sure(speedup: Speedup) -> str:
 
 
 def pooled_sentence(finding: "Finding", brief: bool = False) -> str:
-    """What a contrast shows over all tasks: the verdict, for these tasks and (unless `brief`) for others, and what it hangs on."""
+    """What a contrast shows over all tasks: the verdict, for these tasks and (unless `brief`) for others, and
+    what it hangs on.
+    """
     arm, baseline = attention(finding.contrast.arm), attention(finding.contrast.baseline)
     estimate, limits = bounded(finding.speedup), interval(finding.speedup)
     verdict = {

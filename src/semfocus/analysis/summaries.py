@@ -62,7 +62,8 @@ class ArmSummary:
     loss_gap: list[float]
     last_held_out_loss: list[float]
     last_train_loss: list[float]
-    #: by seed, where it was recorded: the share of steps clipped before the target, and the mean gradient norm before clipping
+    #: by seed, where it was recorded: the share of steps clipped before the target, and the mean gradient
+    #: norm before clipping
     clipped: dict[int, float]
     gradient_norms: dict[int, float]
     #: None for the baseline itself, and where there is none
@@ -155,7 +156,8 @@ class TaskSummary:
 def by_setting(summaries: Sequence[TaskSummary]) -> list[list[TaskSummary]]:
     """Groups of comparisons at one setting, a task once in each; settings are never pooled.
 
-    Being set alike is no transitive relation (see `Comparison.is_set_like`), so all members of a group are compared with.
+    Being set alike is no transitive relation (see `Comparison.is_set_like`), so all members of a group are
+    compared with.
     """
     groups: list[list[TaskSummary]] = []
     for summary in summaries:
@@ -179,7 +181,8 @@ def analyse(
 ) -> list[TaskSummary]:
     """A summary for each comparison; `apart_from` and `tasks` are those of `comparisons`.
 
-    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold at the `level` of their comparison.
+    The targets are accuracies: text has others, see `goals_of`. Intervals of speedups hold at the `level` of
+    their comparison.
     """
     for name, value in (("target", target), ("held_out_target", held_out_target)):
         if not 0 < value <= 1:

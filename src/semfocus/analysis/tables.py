@@ -80,7 +80,9 @@ def _perplexity_gap(arm: ArmSummary) -> str:
 
 
 def time_text(estimate: Estimate, times: Mapping[int, Time]) -> str:
-    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where the median is beyond what was observed; nothing if nobody looked."""
+    """7 [4, 13], 7 (4 to 13) with few seeds, > 40 where the median is beyond what was observed; nothing if
+    nobody looked.
+    """
     if not any(time.reached or time.value > 0 for time in times.values()):
         return ""
     if estimate.value is None:

@@ -15,7 +15,9 @@ from semfocus.words import percent, with_span
 
 @dataclass(frozen=True)
 class Goal:
-    """A value that a column of the curve must reach, from below or (`at_most`) from above, and its name in a sentence."""
+    """A value that a column of the curve must reach, from below or (`at_most`) from above, and its name in a
+    sentence.
+    """
 
     column: str
     value: float
@@ -40,9 +42,9 @@ def goals_of(
 ) -> tuple[Goal, Goal]:
     """The goal by which arms are compared, and a second one beside it.
 
-    An accuracy of 95 % means nothing where the next token cannot be known. For text the goal is the held-out loss that the
-    baseline had after its last epoch, on the worst of its seeds, so that all of them reach it; beside it the same of
-    the training loss.
+    An accuracy of 95 % means nothing where the next token cannot be known. For text the goal is the held-out
+    loss that the baseline had after its last epoch, on the worst of its seeds, so that all of them reach it;
+    beside it the same of the training loss.
     """
     if is_text(comparison.task):
         return tuple(

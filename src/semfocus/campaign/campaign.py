@@ -135,8 +135,8 @@ class Campaign:
     ) -> list[str]:
         """Train, measure and export stage after stage; a line for everything that failed.
 
-        Without `measure` it only trains; a call with it catches up. `say` hears of every stage. Ctrl-C saves all runs and
-        exports what has ended; the same call continues.
+        Without `measure` it only trains; a call with it catches up. `say` hears of every stage. Ctrl-C saves
+        all runs and exports what has ended; the same call continues.
         """
         failed: list[str] = []
         how = Conditions(executor, workers, device, quiet=quiet)
@@ -152,7 +152,9 @@ class Campaign:
         return failed
 
     def export(self, stage: OpenStage, plans: Sequence[Plan] = ()) -> None:
-        """Add the runs of a stage that have ended in the store to the tables, each to the folder of the first stage that has it."""
+        """Add the runs of a stage that have ended in the store to the tables, each to the folder of the first
+        stage that has it.
+        """
         if self.export_folder is None:
             return
         wanted = {spec.digest for spec in self.specs(stage)}

@@ -54,7 +54,8 @@ def bounds(
 ) -> None:
     """Compare the bounds of full and top-k attention: as published, with exact constants, and as measured.
 
-    Example: semfocus bounds --dispersion-full 8.61 --dispersion-topk 3.51 --separation 0.016 --beta 0.2 --k 5 --length 600
+    Example: semfocus bounds --dispersion-full 8.61 --dispersion-topk 3.51 --separation 0.016 --beta 0.2 --k 5
+    --length 600
 
     Example: semfocus bounds --paper-table --regions regions.svg
     """

@@ -27,7 +27,9 @@ def stored_rows(directory: Any, data: str, epoch: int | None) -> list[Row]:
 
 
 def measured(directory: Any, data: str, epoch: int | None, patterns: Sequence[str | None]) -> list[Row]:
-    """One measurement that has all of these patterns (None: the run's own): that of the most sequences, then the latest."""
+    """One measurement that has all of these patterns (None: the run's own): that of the most sequences, then
+    the latest.
+    """
     groups: dict[tuple[int, str], list[Row]] = {}
     for row in stored_rows(directory, data, epoch):
         groups.setdefault((row["samples"], str(row.get("quantities"))), []).append(row)

@@ -94,7 +94,9 @@ def _plain(claim: "Judged", needs: list[Needs]) -> dict[str, object]:
 
 
 def needs_of(judged: "Iterable[Judged]", ended: "Mapping[str, Record]") -> dict[str, list[Needs]]:
-    """For each claim that is not decided, what is missing of the studies that it names: in minutes, and at the paper's size."""
+    """For each claim that is not decided, what is missing of the studies that it names: in minutes, and at
+    the paper's size.
+    """
     found = {}
     for claim in judged:
         if claim.verdict == "undecided":

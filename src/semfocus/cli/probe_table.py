@@ -67,7 +67,10 @@ def print_tables(found: "Sequence[ProbedRun]") -> None:
 
 
 def print_table(console: "Console", title: str, columns: Mapping[str, list[dict[str, Any]]]) -> list[str]:
-    """The quantities that were printed. No number is ever cut: without room spreads are left out, then columns go below."""
+    """The quantities that were printed.
+
+    No number is ever cut: without room spreads are left out, then columns go below.
+    """
     from rich.markup import escape
 
     every = {name: found for name in SHOWN if (found := lines_of(name, columns))}

@@ -80,7 +80,9 @@ def print_plan(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """The groups of the first look on standard output, and the time they would take; and at most, if there are more looks."""
+    """The groups of the first look on standard output, and the time they would take; and at most, if there
+    are more looks.
+    """
     from semfocus.execution.executor import usable_cores
     from semfocus.studies.cost import measured_seconds
 

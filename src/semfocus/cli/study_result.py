@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from semfocus.runs.record import Record
     from semfocus.study import StudyResult
 
-#: of the columns of analysis/tables.py, those that fit a terminal of 80 columns, by their short titles; the last where it is wider
+#: of the columns of analysis/tables.py, those that fit a terminal of 80 columns, by their short titles; the
+#: last where it is wider
 _COLUMNS = {
     "arm": "arm",
     "reached": "reached",

@@ -15,7 +15,8 @@ from semfocus.runs.directory import DamagedRun
 from semfocus.runs.journal import CorruptJournal
 from semfocus.training import EpochResult, Observer, run
 
-#: `event` is started, epoch (with the row), point, ended (with what was found), busy (another process has it), or failed
+#: `event` is started, epoch (with the row), point, ended (with what was found), busy (another process has
+#: it), or failed
 Message = dict[str, Any]
 
 #: characters, from the end, where the error is
@@ -142,7 +143,9 @@ def from_line(line: str) -> Job:
 
 
 def _probing(job: TrainingJob) -> list[Observer]:
-    """Before the others: a message that an epoch has ended may be the end of this process, and its rows must be there."""
+    """Before the others: a message that an epoch has ended may be the end of this process, and its rows must
+    be there.
+    """
     if job.probe_every is None:
         return []
     from semfocus.measurements.training_probe import ProbeObserver

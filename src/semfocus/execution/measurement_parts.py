@@ -147,7 +147,10 @@ def measure_runs(
 
 
 def survey(places: Sequence[LandscapeDirectory], how: Conditions) -> None:
-    """Compute what landscapes lack, row by row. After Ctrl-C or a kill the same call continues, and gives the same bits."""
+    """Compute what landscapes lack, row by row.
+
+    After Ctrl-C or a kill the same call continues, and gives the same bits.
+    """
     parts = []
     with ExitStack() as held:
         for place in places:

@@ -59,7 +59,9 @@ def end_with(driver: int) -> None:
 
 
 def yield_as_a_session() -> None:
-    """Be as nice as the driver: Linux shares the processor among sessions first, and a worker is a session of its own."""
+    """Be as nice as the driver: Linux shares the processor among sessions first, and a worker is a session of
+    its own.
+    """
     niceness = os.nice(0)
     if niceness > 0:
         with suppress(OSError):  # no such kernel, or no such file

@@ -79,10 +79,11 @@ class Call:
 class _Trait:
     """What is known of a tensor; without any, that it depends on the input.
 
-    `fixed`: it follows from parameters and buffers alone. `scores`: a sum of products of two tensors that both depend on
-    the input; `product`: such products before the sum. `raised`: exponentials, `total`: their sum. `features`: how wide
-    the linear layer is whose output is the last dimension, or what a softmax over it was taken of. `weights`: where a
-    softmax was taken. `mixed`: weights times something wider, which a sum makes attention.
+    `fixed`: it follows from parameters and buffers alone. `scores`: a sum of products of two tensors that
+    both depend on the input; `product`: such products before the sum. `raised`: exponentials, `total`: their
+    sum. `features`: how wide the linear layer is whose output is the last dimension, or what a softmax over
+    it was taken of. `weights`: where a softmax was taken. `mixed`: weights times something wider, which a sum
+    makes attention.
     """
 
     fixed: bool = False
@@ -102,9 +103,9 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     """While open: `found` gets every attention function that is not ours, and every softmax that mixes by its weights.
 
     Weights are what a softmax puts out, or exponentials that are divided by their sum; masked, scaled, dropped or moved
-    they stay weights. They mix if a product that sums is taken of them and of a tensor that depends on the input. Weights
-    over what a linear layer puts out are those of a router, as long as each row of them has things of its own to mix.
-    `unseen` gets operations of other libraries, whose insides nobody can watch from here.
+    they stay weights. They mix if a product that sums is taken of them and of a tensor that depends on the
+    input. Weights over what a linear layer puts out are those of a router, as long as each row of them has
+    things of its own to mix. `unseen` gets operations of other libraries, whose insides nobody can watch from here.
     """
 
     supports_higher_order_operators = True
@@ -331,7 +332,9 @@ def _keeps_features(name: str, is_alone: bool, tensor: Tensor, output: Tensor) -
 
 
 def _rows(factors: list[Tensor]) -> list[int]:
-    """How many numbers of each factor of a matrix product mix the same things of the other; none where nothing is summed."""
+    """How many numbers of each factor of a matrix product mix the same things of the other; none where
+    nothing is summed.
+    """
     left, right = factors
     summed = left.shape[-1] if left.dim() > 1 else 1
     columns = right.shape[-1] if right.dim() > 1 else 1
@@ -339,7 +342,9 @@ def _rows(factors: list[Tensor]) -> list[int]:
 
 
 def _mixed(moving: list[tuple[Tensor, _Trait]], output: Tensor) -> Call | None:
-    """Weights in a product entry by entry that meet something wider, and if a router's, things that their rows share."""
+    """Weights in a product entry by entry that meet something wider, and if a router's, things that their
+    rows share.
+    """
     for tensor, trait in moving:
         others = [other for other, _ in moving if other is not tensor]
         if not trait.weights or output.numel() <= _own_size(tensor, None):

@@ -44,11 +44,12 @@ _SERVED = {
 def sdpa(pattern: Pattern | str, inverse_temperature: float = 1.0) -> Iterator[AmbientAttention]:
     """While open, calls of F.scaled_dot_product_attention keep the keys of `pattern`, whoever makes them.
 
-    For models that `apply` cannot switch because they call that function themselves. Everything else is as that function
-    has it: `is_causal` counts from the first query and key, a float mask is added, `scale`, `dropout_p`, `enable_gqa`.
-    The first forward pass of each model, in training and in evaluation, is watched as after `apply`: attention that is
-    written out is refused with its line. `capture` and `check` work inside; a captured call has its query as `inputs`.
-    Gradient checkpointing (use_reentrant=False) computes again under the pattern, even after the block.
+    For models that `apply` cannot switch because they call that function themselves. Everything else is as
+    that function has it: `is_causal` counts from the first query and key, a float mask is added, `scale`,
+    `dropout_p`, `enable_gqa`. The first forward pass of each model, in training and in evaluation, is watched
+    as after `apply`: attention that is written out is refused with its line. `capture` and `check` work
+    inside; a captured call has its query as `inputs`. Gradient checkpointing (use_reentrant=False) computes
+    again under the pattern, even after the block.
 
     >>> layer = nn.Linear(4, 4)
     >>> x = torch.randn(2, 6, 4)

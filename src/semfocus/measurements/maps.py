@@ -24,7 +24,8 @@ def attention_maps(trained: TrainedRun, sequence: int = 0, data: DataPart = "hel
     """Where every query of one sequence of the run's data looked, layer by layer and head by head.
 
     `maps` has for each layer and head the weights (rows are queries) and the kept keys; `symbols` names the positions,
-    padding and global tokens included; `relevant` marks the tokens that decide the label, None where the task cannot say.
+    padding and global tokens included; `relevant` marks the tokens that decide the label, None where the task
+    cannot say.
     """
     drawn = dataset_of(trained.spec)
     part = drawn.train if data == "train" else drawn.held_out

@@ -1,4 +1,6 @@
-"""Measuring inside the model of a run at an epoch: which sequences, which quantities, rows that any JSON parser reads."""
+"""Measuring inside the model of a run at an epoch: which sequences, which quantities, rows that any JSON
+parser reads.
+"""
 
 import copy
 import math
@@ -106,7 +108,8 @@ def probe_run(
     """Every quantity inside the run's model after an epoch (a number, `last`, `best`, `reaching:0.95`).
 
     `patterns` are also applied to the scores of the same traces: those rows are `counterfactual`. Rows are those of
-    `semfocus.probes.probe_rows` with `epoch`, `data`, `samples`, and `problems` where the state may not be the run's own.
+    `semfocus.probes.probe_rows` with `epoch`, `data`, `samples`, and `problems` where the state may not be
+    the run's own.
     """
     directory = _directory(run, store)
     want = _Wanted.of(directory, epoch, data, samples, patterns)

@@ -66,9 +66,10 @@ def _known(directory: "RunDirectory") -> dict[int, Distances]:
 def stability_inputs(twins: Mapping[str, Any]) -> dict[str, Any]:
     """What was observed, under the names that `theory.stability_schedule` gives to what should be known.
 
-    The theory wants upper bounds for all weights and samples; these are the largest values on two paths, the gradient that of
-    the replaced sample alone, before clipping. A bound computed from them is a guide, not a guarantee (cross-entropy has no
-    upper limit, ReLU and top-k no second derivative). It is about plain gradient steps of one size: other runs are refused.
+    The theory wants upper bounds for all weights and samples; these are the largest values on two paths, the
+    gradient that of the replaced sample alone, before clipping. A bound computed from them is a guide, not a
+    guarantee (cross-entropy has no upper limit, ReLU and top-k no second derivative). It is about plain
+    gradient steps of one size: other runs are refused.
     """
     if not twins["is_plain_descent"]:
         raise ValueError("the bound is about gradient steps of one size for all parameters")
@@ -195,7 +196,9 @@ def twin_table(arms: Mapping[str, Sequence[Record]]) -> TwinTable | None:
 def _ratios(
     both: Sequence[tuple[object, Mapping[str, Any], Mapping[str, Any]]], key: str
 ) -> list[tuple[object, float]]:
-    """By seed, last values of two arms, the first by the second; without pairs that never parted, diverged, or ended elsewhere."""
+    """By seed, last values of two arms, the first by the second; without pairs that never parted, diverged,
+    or ended elsewhere.
+    """
     found = []
     for seed, one, other in both:
         if one["rows"] and other["rows"] and not one.get("diverged") and not other.get("diverged"):

@@ -185,8 +185,8 @@ class ObservableAttention(nn.Module, AttentionPoint):
     ) -> Tensor:
         """`attention`, heard by the listeners; without any it is the bare function.
 
-        Both on the reference, before the pattern chooses: `score_clip` limits the scaled scores to (-c, c), c tanh(score / c);
-        `score_factor`, broadcastable to them, multiplies them without their gradient seeing it.
+        Both on the reference, before the pattern chooses: `score_clip` limits the scaled scores to (-c, c), c
+        tanh(score / c); `score_factor`, broadcastable to them, multiplies them without their gradient seeing it.
         """
         output, _ = attend_at(
             self,

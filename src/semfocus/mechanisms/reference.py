@@ -1,7 +1,7 @@
 """The definition of attention under a pattern: dense, slow, obvious, differentiable twice.
 
-In this order: scores (clipped, if that is asked for); what is allowed; what the pattern keeps of it; softmax over the kept; dropout;
-sum of the kept values. Every faster implementation is tested against this file.
+In this order: scores (clipped, if that is asked for); what is allowed; what the pattern keeps of it; softmax
+over the kept; dropout; sum of the kept values. Every faster implementation is tested against this file.
 """
 
 from collections.abc import Callable

@@ -66,7 +66,9 @@ class Classifier(nn.Module):
         return self.readout(mean_over(x, takes_part))
 
     def attend_plainly(self, plain: bool) -> None:
-        """Plain full attention from now on, in place of the pattern, inverse temperature and controls; or these again."""
+        """Plain full attention from now on, in place of the pattern, inverse temperature and controls; or
+        these again.
+        """
         self.in_force = self.config.plain() if plain else self.config
         for block in self.blocks:
             assert isinstance(block, Block)

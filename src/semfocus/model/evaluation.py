@@ -1,4 +1,6 @@
-"""Evaluating a model: the loss of its logits, one answer a sequence or one a position, and evaluation mode for a while."""
+"""Evaluating a model: the loss of its logits, one answer per sequence or per position, and evaluation mode
+for a while.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +10,9 @@ from torch import Tensor, nn
 
 
 def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy: logits (batch, classes) and labels (batch,), or (batch, length, classes) and (batch, length)."""
+    """Mean cross-entropy: logits (batch, classes) and labels (batch,), or (batch, length, classes) and
+    (batch, length).
+    """
     return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 

@@ -6,10 +6,11 @@ from torch import Tensor
 from semfocus.kernels.onlookers import numbers_are_hidden
 from semfocus.mechanisms.reference import at_least_float32
 
-#: no factor is larger, nor smaller than one over it. Untrained models of the paper's sizes need 4 to 250; only rows whose
-#: largest scores are nearly tied would need more, and they stay as near as this factor brings them.
+#: no factor is larger, nor smaller than one over it. Untrained models of the paper's sizes need 4 to 250;
+#: only rows whose largest scores are nearly tied would need more, and they stay as near as this factor brings them.
 LARGEST_FACTOR = 1000.0
-#: of the effective number of keys, half of what is promised (1e-4); of more than 50 keys a millionth, which float32 can do
+#: of the effective number of keys, half of what is promised (1e-4); of more than 50 keys a millionth, which
+#: float32 can do
 _TOLERANCE = 5e-5
 #: Newton's method takes three to ten; rows that it does not serve are halved, and 40 halvings are below any rounding
 _MOST_STEPS = 40
@@ -19,11 +20,12 @@ _FAR_BELOW = -1e9
 
 @torch.no_grad()
 def entropy_factors(scores: Tensor, allowed: Tensor, kept: Tensor) -> Tensor:
-    """(..., Lq, 1): f such that softmax(f * scores) over the allowed keys has the entropy of softmax(scores) over the kept.
+    """(..., Lq, 1): f such that softmax(f * scores) over the allowed keys has the entropy of softmax(scores)
+    over the kept.
 
-    The entropy over the allowed keys falls with f from log(their number) to log(ties among the largest), so there is one
-    such f, or none: then the factor is the largest. A row that keeps every allowed key, or whose allowed scores are all
-    equal or not all finite, has the factor 1.
+    The entropy over the allowed keys falls with f from log(their number) to log(ties among the largest), so
+    there is one such f, or none: then the factor is the largest. A row that keeps every allowed key, or whose
+    allowed scores are all equal or not all finite, has the factor 1.
     """
     allowed, kept = allowed.expand(scores.shape), kept.expand(scores.shape)
     below, unmatched = _below_the_largest(at_least_float32(scores), allowed, kept)
@@ -55,7 +57,8 @@ def entropy_factors(scores: Tensor, allowed: Tensor, kept: Tensor) -> Tensor:
 def dispersion_factors(scores: Tensor, allowed: Tensor, kept: Tensor, wanted: Tensor) -> Tensor:
     """(..., Lq, 1): f such that f * (largest - smallest score of the kept keys) is that of the `wanted` keys.
 
-    Where the kept scores are equal (one key alone, say), or those of the wanted keys are, or a score is not finite, it is 1.
+    Where the kept scores are equal (one key alone, say), or those of the wanted keys are, or a score is not
+    finite, it is 1.
     """
     own, other = (_spread(scores, (allowed & keys).expand(scores.shape)) for keys in (kept, wanted))
     has_none = ~((own > 0) & (other > 0) & own.isfinite() & other.isfinite())

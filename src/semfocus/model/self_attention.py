@@ -63,7 +63,8 @@ class SelfAttention(ObservableAttention):
     ) -> Tensor:
         """x (batch, length, d_model); mask (batch, 1, 1, length), True = may be attended to.
 
-        `chosen`, broadcastable to (batch, heads, length, length): the allowed keys to keep, in place of the pattern's choice.
+        `chosen`, broadcastable to (batch, heads, length, length): the allowed keys to keep, in place of the
+        pattern's choice.
         """
         # One product for the three projections: fewer, larger operations, the same numbers.
         maps = (self.query, self.key, self.value)
@@ -177,7 +178,9 @@ def attention_dropout(module: SelfAttention | JointSelfAttention) -> float:
 
 
 class Chosen(Pattern):
-    """Keeps the keys that are given, bool and broadcastable to (..., Lq, Lk); a value of one call, without a text form."""
+    """Keeps the keys that are given, bool and broadcastable to (..., Lq, Lk); a value of one call, without a
+    text form.
+    """
 
     name = "chosen"
     family = "control"

@@ -1,4 +1,6 @@
-"""What is measured inside a model: functions of attention traces; `probe_rows` has all quantities, `names` their words."""
+"""What is measured inside a model: functions of attention traces; `probe_rows` has all quantities, `names`
+their words.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -18,9 +18,9 @@ GROUPS = tuple(GroupFactors.model_fields)
 class Quantity:
     """`per` says what has one value: a query, a key, a head (of one sequence), or the model.
 
-    `measure` gives (batch, heads, L) per query or key, (batch, heads) per head, (queries, heads) for a sample of queries,
-    (batch, L) for the tokens, which have no head. It is None here, and where a quantity is not made of one trace:
-    `semfocus.probes.QUANTITIES` has it.
+    `measure` gives (batch, heads, L) per query or key, (batch, heads) per head, (queries, heads) for a sample
+    of queries, (batch, L) for the tokens, which have no head. It is None here, and where a quantity is not
+    made of one trace: `semfocus.probes.QUANTITIES` has it.
     """
 
     name: str

@@ -54,17 +54,19 @@ def probe_rows(
 ) -> list[Row]:
     """Quantities of `QUANTITIES` (by default all that can be computed) of a model in evaluation mode.
 
-    tokens (sequences, length); padding and relevant like them, bool; labels (sequences,), or like tokens. `patterns` are applied to the
-    scores of the model's own traces as well (rows with counterfactual = True). `chunk` sequences run at a time, by default
-    as many as hold about two million scores; only random patterns depend on it.
+    tokens (sequences, length); padding and relevant like them, bool; labels (sequences,), or like tokens.
+    `patterns` are applied to the scores of the model's own traces as well (rows with counterfactual = True).
+    `chunk` sequences run at a time, by default as many as hold about two million scores; only random patterns
+    depend on it.
 
-    A row: quantity, layer, head (both None: all together), pattern, counterfactual, num (finite values), mean and quantiles
-    of them (None if there is none), num_infinite (separation where nothing is masked), num_missing (values that do not
-    exist: no key kept), exact (False: quantiles of a sample), null (the mean where the scores are Gaussian noise of the
-    same size, measured on the first 32 sequences; chance for focus; None if there is no such thing).
+    A row: quantity, layer, head (both None: all together), pattern, counterfactual, num (finite values), mean
+    and quantiles of them (None if there is none), num_infinite (separation where nothing is masked),
+    num_missing (values that do not exist: no key kept), exact (False: quantiles of a sample), null (the mean
+    where the scores are Gaussian noise of the same size, measured on the first 32 sequences; chance for
+    focus; None if there is no such thing).
 
-    `loss(model, sequences)`, the sum of the losses of `sequences.tokens` (with `.padding` and `.labels`), gives gradient norms
-    of a model that is not of ours.
+    `loss(model, sequences)`, the sum of the losses of `sequences.tokens` (with `.padding` and `.labels`),
+    gives gradient norms of a model that is not of ours.
 
     What would be NaN because of the model is a ValueError: parameters, scores or gradients that are not numbers.
 

@@ -1,8 +1,8 @@
 """Many values as a few numbers: how many, their mean, their quantiles.
 
-Quantiles are exact (all values sorted, linear interpolation) while all values are held. A summary that is thinned goes on
-with a deterministic sample: value number i stays if a hash of i is below a threshold, which each thinning halves. The
-number of values, their mean, the smallest and the largest are exact always.
+Quantiles are exact (all values sorted, linear interpolation) while all values are held. A summary that is
+thinned goes on with a deterministic sample: value number i stays if a hash of i is below a threshold, which
+each thinning halves. The number of values, their mean, the smallest and the largest are exact always.
 """
 
 import math

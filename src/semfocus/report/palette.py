@@ -40,7 +40,9 @@ class Ink:
 
 
 def inks(groups: Mapping[str, str]) -> dict[str, Ink]:
-    """An ink for every arm label, given its group; the order of the labels decides, so it must be the same everywhere."""
+    """An ink for every arm label, given its group; the order of the labels decides, so it must be the same
+    everywhere.
+    """
     taken: dict[str, int] = {}
     found = {}
     for number, (label, group) in enumerate(groups.items()):

@@ -36,7 +36,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One arm: its name, its group, a cell for each column, and what it alone has, if arms differ in more than attention."""
+    """One arm: its name, its group, a cell for each column, and what it alone has, if arms differ in more
+    than attention.
+    """
 
     label: str
     group: str
@@ -77,7 +79,9 @@ FINDINGS_EXPLAINED = (
 
 
 def asked_findings(findings: Sequence["Finding"]) -> list["Finding"]:
-    """Over tasks where there are several, and what was declared for an only one; else the contrasts of the only task there is."""
+    """Over tasks where there are several, and what was declared for an only one; else the contrasts of the
+    only task there is.
+    """
     pooled = [each for each in findings if each.task is None]
     together = {(each.contrast, each.setting) for each in pooled}
     single = sorted(

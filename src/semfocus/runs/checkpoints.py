@@ -44,7 +44,9 @@ class DamagedCheckpoint(Exception):
 
 
 def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int | None) -> None:
-    """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind (None: keep all)."""
+    """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind (None:
+    keep all).
+    """
     files, digests = {}, {}
     for group, tensors in checkpoint.groups.items():
         content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})

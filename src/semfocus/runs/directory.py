@@ -37,7 +37,9 @@ class DamagedRun(Exception):
 
 @contextmanager
 def holding(place: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold a lock file while the block runs; if another process does so for longer than `patience`, RunBusy says `busy`."""
+    """Hold a lock file while the block runs; if another process does so for longer than `patience`, RunBusy
+    says `busy`.
+    """
     patient_until = time.monotonic() + patience
     with locked_file(place) as file:
         while True:
@@ -52,7 +54,9 @@ def holding(place: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
 
 
 class RunDirectory:
-    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, failure.txt and a file per measurement: written here and nowhere else."""
+    """spec.json, env.json, journal.jsonl, checkpoints/, record.json, failure.txt and a file per measurement:
+    written here and nowhere else.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -183,7 +187,9 @@ def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:
 
 
 def steps_of(events: list[Event]) -> dict[str, dict[str, list[Any]]]:
-    """`steps` of a record, the training accuracy after every so many steps; nothing for a run that was not asked for it."""
+    """`steps` of a record, the training accuracy after every so many steps; nothing for a run that was not
+    asked for it.
+    """
     rows = [row for event in _that_count(events, "epoch") for row in event.get("steps", ())]
     columns = {name: [row[name] for row in rows] for name in ("step", "train_accuracy")}
     return {"steps": columns} if rows else {}

@@ -16,9 +16,9 @@ from semfocus.runs.store import Store
 class Plan:
     """A study's question, the command that runs it, and the digests of its runs in their order.
 
-    `own_settings` names what may differ between the arms of one comparison, e.g. training.learning_rate. `contrasts` are the
-    pairs of arms, by their labels, that the study is about; the first is primary. `looks`: the numbers of seeds at which a
-    study that ends once it is decided may end.
+    `own_settings` names what may differ between the arms of one comparison, e.g. training.learning_rate.
+    `contrasts` are the pairs of arms, by their labels, that the study is about; the first is primary.
+    `looks`: the numbers of seeds at which a study that ends once it is decided may end.
     """
 
     name: str
@@ -31,7 +31,8 @@ class Plan:
 
 
 def write_plan(store: Store, plan: Plan) -> Plan:
-    """Write `plans/NAME-DIGEST.json` and return it; the same name and runs again are the same plan, with its newest command.
+    """Write `plans/NAME-DIGEST.json` and return it; the same name and runs again are the same plan, with its
+    newest command.
 
     A study that has looked at its seeds has done so under any other command too.
     """

@@ -10,7 +10,8 @@ class Pretraining(Settings):
     """The task, attention and training of the run whose blocks this one starts from; model and seed are this one's.
 
     A value and not the name of a run: the spec then says all that decides the result, the same arm has one label on
-    every seed, and a store that lacks the earlier run can make it. `data` is the digest of the earlier run's text or file.
+    every seed, and a store that lacks the earlier run can make it. `data` is the digest of the earlier run's
+    text or file.
     """
 
     task: str

@@ -29,7 +29,9 @@ class Batch:
 
     @property
     def num_predicted(self) -> int:
-        """What the mean loss is a mean over: tokens of targets, else rows, which are of one length or have one label."""
+        """What the mean loss is a mean over: tokens of targets, else rows, which are of one length or have
+        one label.
+        """
         return len(self) if self.targets is None else int((self.targets != NO_TARGET).sum())
 
     def rows(self, rows: Tensor | slice) -> "Batch":

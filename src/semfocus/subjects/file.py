@@ -16,8 +16,8 @@ from semfocus.subjects.vocabulary import Vocabulary
 class FileSubject(Subject):
     """The file may also say `vocab_size`, `max_length` and `pad_id`, which data are checked against.
 
-    Without a `loss`, the model is called with the tokens, and with `attention_mask=` or `padding=` (True = real) where rows
-    differ in length and its forward takes one of them.
+    Without a `loss`, the model is called with the tokens, and with `attention_mask=` or `padding=` (True =
+    real) where rows differ in length and its forward takes one of them.
     """
 
     def __init__(self, path: Path) -> None:

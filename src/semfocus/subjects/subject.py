@@ -57,7 +57,9 @@ class Subject(ABC):
 
 
 def loss_of(output: Any, batch: Batch) -> Tensor:
-    """From what a model returned: its own loss, or logits (num, classes), or (num, length, vocabulary) of next tokens."""
+    """From what a model returned: its own loss, or logits (num, classes), or (num, length, vocabulary) of
+    next tokens.
+    """
     own = getattr(output, "loss", None)
     if isinstance(own, Tensor):
         return own

@@ -223,7 +223,8 @@ def _by_turns(order: Tensor, labels: Tensor) -> Tensor:
 def _split(
     path: Path, rows: Sequence[tuple[int, dict[str, Any]]], labels: Tensor | None
 ) -> tuple[Tensor, Tensor, bool]:
-    """By a `split` column if there is one, else at random, always alike, with every label's share; and which of the two.
+    """By a `split` column if there is one, else at random, always alike, with every label's share; and which
+    of the two.
 
     Without `labels` a part may have any share of them.
     """

@@ -13,7 +13,9 @@ from semfocus.tasks.text_task import TextTask
 
 @dataclass(frozen=True)
 class Samples:
-    """Sequences (num, length), which tokens are real (num, length), and labels (num,), or (num, length): one per token."""
+    """Sequences (num, length), which tokens are real (num, length), and labels (num,), or (num, length): one
+    per token.
+    """
 
     tokens: Tensor
     labels: Tensor

@@ -17,7 +17,8 @@ from semfocus.tasks.task import Length, Task
 
 
 class TextTask(Task):
-    """`text:PATH`, a file or a folder, or `text:stdlib`. A sample is a window of the text; its labels (num, length) are the next tokens.
+    """`text:PATH`, a file or a folder, or `text:stdlib`. A sample is a window of the text; its labels (num,
+    length) are the next tokens.
 
     The last tenth of the text is held out. Training windows begin anywhere in the rest, at random; held-out
     windows lie side by side, evenly spread, and are the same for every seed.

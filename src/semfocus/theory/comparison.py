@@ -52,7 +52,9 @@ def _share(full: Floats, topk: Floats, less: ArrayLike) -> Values:
 
 
 def c2_min_w(ds: ArrayLike, c1: ArrayLike) -> Values:
-    """**Published** (as reconstructed), solved: `lhs_w` < 1 exactly for c2 = Δ/δ_s above this; +inf where none will do."""
+    """**Published** (as reconstructed), solved: `lhs_w` < 1 exactly for c2 = Δ/δ_s above this; +inf where
+    none will do.
+    """
     full, ratio = positive("ds", ds), not_negative("c1", c1)
     with np.errstate(invalid="ignore"):  # none is left of an infinite δ_s where c1 = 1
         room = np.where(ratio == 1, 0.0, (1 - ratio) * full) - LOG_2
@@ -63,7 +65,9 @@ def c2_min_w(ds: ArrayLike, c1: ArrayLike) -> Values:
 
 
 def c2_min_x(ds: ArrayLike, c1: ArrayLike, beta: ArrayLike) -> Values:
-    """**Published** (as reconstructed), solved: `lhs_x` < 1 exactly for c2 = Δ/δ_s above this; +inf where none will do."""
+    """**Published** (as reconstructed), solved: `lhs_x` < 1 exactly for c2 = Δ/δ_s above this; +inf where
+    none will do.
+    """
     full, ratio, load = positive("ds", ds), not_negative("c1", c1), not_negative("beta", beta)
     # e^-δ wins over δ: where δ_s is infinite any c2 above 0 will do, if anything is left of it and β is finite
     boundless = np.isinf(full) & (ratio < 1) & np.isfinite(load)

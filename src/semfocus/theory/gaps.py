@@ -11,7 +11,8 @@ from semfocus.theory.arguments import Floats, Values, counts, not_negative, posi
 def gap_density(seps: ArrayLike, t: float | None = None) -> float:
     """**Local measured**: ρ0, the share of separations up to t divided by t; t is their 5 % quantile unless given.
 
-    Infinite separations (nothing masked) count among all. +inf when the 5 % quantile is 0 (ties), 0 when it is infinite.
+    Infinite separations (nothing masked) count among all. +inf when the 5 % quantile is 0 (ties), 0 when it
+    is infinite.
     """
     known = reals("seps", seps).reshape(-1)
     if not len(known):

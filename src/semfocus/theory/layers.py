@@ -15,7 +15,8 @@ ACTIVATION_LIPSCHITZ = {"relu": 1.0, "gelu": 1.1289042, "mish": 1.0884982}
 def layernorm_lipschitz(x: ArrayLike, eps: ArrayLike) -> Values:
     """**Local measured**: 1/s, s = sqrt(variance + ε), for tokens along the last axis, no affine part.
 
-    Between any two tokens with s >= s0 the constant is 1/s0. +inf for a constant token with ε = 0, 0 for an infinite one.
+    Between any two tokens with s >= s0 the constant is 1/s0. +inf for a constant token with ε = 0, 0 for an
+    infinite one.
 
     >>> round(float(layernorm_lipschitz([1, 2, 3, 4], 1e-5)), 6)
     0.894424

@@ -19,7 +19,8 @@ from semfocus.theory.arguments import (
 
 
 def sgd_rate(L: ArrayLike, beta: ArrayLike, gap0: ArrayLike, T: ArrayLike) -> Values:
-    """Upper bound L sqrt(2β gap0/T) on the smallest expected squared gradient norm in T steps of the best constant size.
+    """Upper bound L sqrt(2β gap0/T) on the smallest expected squared gradient norm in T steps of the best
+    constant size.
 
     `L`: of the loss; `beta`: its smoothness; `gap0`: initial loss minus lowest loss. Needs a smooth loss: a flip of a
     top-k mask breaks it.

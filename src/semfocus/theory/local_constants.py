@@ -1,4 +1,6 @@
-"""What attention does at given tokens and weights, mask frozen: measurable, not worst case (docs/theory.md, section 6)."""
+"""What attention does at given tokens and weights, mask frozen: measurable, not worst case (docs/theory.md,
+section 6).
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,7 +9,9 @@ from semfocus.theory.arguments import Floats, Values, finite, not_negative, prob
 
 
 def attended_cov(X: ArrayLike, p: ArrayLike) -> Floats:
-    """**Local measured**: Σ_j p_j (x_j - x̄)(x_j - x̄)' of the tokens in the columns of X (..., d, L), weights p (..., L)."""
+    """**Local measured**: Σ_j p_j (x_j - x̄)(x_j - x̄)' of the tokens in the columns of X (..., d, L),
+    weights p (..., L).
+    """
     tokens, weights = _tokens_and_weights(X, p)
     centred = tokens - (tokens @ weights[..., None])
     return (centred * weights[..., None, :]) @ np.swapaxes(centred, -1, -2)

@@ -1,4 +1,6 @@
-"""How far attention weights move when scores do: softmax, top-k, and one finite change (docs/theory.md, sections 2, 3 and 6)."""
+"""How far attention weights move when scores do: softmax, top-k, and one finite change (docs/theory.md,
+sections 2, 3 and 6).
+"""
 
 from typing import Literal
 
@@ -115,7 +117,9 @@ def log_xi_topk(
 
 
 def topk_quasi(delta: ArrayLike, k: ArrayLike) -> tuple[Values, Values]:
-    """**Exact**: (slope, jump a swap): |Δp|_1 <= slope * |Δz|_1 + jump * swapped keys, for any pair without a separation.
+    """**Exact**: (slope, jump per swap), for any pair without a separation.
+
+    |Δp|_1 <= slope * |Δz|_1 + jump * swapped keys.
 
     >>> slope, jump = topk_quasi(1.0, 5)
     >>> round(float(slope), 6), float(jump)
@@ -134,7 +138,10 @@ def largest_softmax_change(eta: ArrayLike) -> Values:
 
 
 def largest_topk_change(eta: ArrayLike, k: ArrayLike, swaps: ArrayLike) -> Values:
-    """**Exact** upper bound on |Δp|_1 of top-k when no score moves by more than η and `swaps` kept keys are exchanged."""
+    """**Exact** upper bound on |Δp|_1 of top-k.
+
+    No score moves by more than η, and `swaps` kept keys are exchanged.
+    """
     size, swapped, move = counts("k", k), counts("swaps", swaps, 0), not_negative("eta", eta)
     by_number = 4 * swapped / (size + swapped)
     by_size = 2 * swapped / (1 + (size - 1) * np.exp(-move))

@@ -23,7 +23,8 @@ def compare(
     L: int,
     quantiles: Sequence[int] = (75, 90, 95, 100),
 ) -> dict[str, Any]:
-    """{"k", "length", "null", "columns"}: one column a quantile q; 100 is always there, the only one that is a supremum.
+    """{"k", "length", "null", "columns"}: one column a quantile q; 100 is always there, the only one that is
+    a supremum.
 
     "null" are the means of `gaussian_null`; beside the c1 of a column stands "null_c1", that of independent Gaussian
     scores at the same quantile. It is for one set of scores: two models may differ in the size of theirs.

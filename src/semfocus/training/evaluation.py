@@ -19,7 +19,9 @@ _LOGITS_AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean cross-entropy, share of correct answers, and that of the best constant guess; for text of the next tokens."""
+    """Mean cross-entropy, share of correct answers, and that of the best constant guess; for text of the next
+    tokens.
+    """
 
     loss: float
     accuracy: float
@@ -30,7 +32,10 @@ class Evaluation:
 def evaluate(
     model: nn.Module, samples: Samples, seed: int, epoch: int, numbers: str = "evaluation"
 ) -> Evaluation:
-    """In evaluation mode, in large batches. `seed`, `epoch` and the name of a stream feed patterns that are random even then."""
+    """In evaluation mode, in large batches.
+
+    `seed`, `epoch` and the name of a stream feed patterns that are random even then.
+    """
     loss = torch.zeros((), dtype=torch.float64)
     correct = 0
     with evaluation_mode(model):

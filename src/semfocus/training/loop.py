@@ -116,7 +116,9 @@ def train_epoch(
 def put_in_force(
     model: Classifier, optimiser: torch.optim.Optimizer, settings: TrainingSettings, epoch: int, steps: int
 ) -> float:
-    """What holds after so many steps in all, for the next one and for evaluation: attention and rates; returns the rate."""
+    """What holds after so many steps in all, for the next one and for evaluation: attention and rates;
+    returns the rate.
+    """
     plain = settings.is_plain(steps)
     if plain != (model.in_force is not model.config):
         model.attend_plainly(plain)

@@ -38,7 +38,9 @@ def epoch_reaching(record: Mapping[str, Any], train_accuracy: float) -> int | No
 
 
 def chosen_epoch(record: Record, epoch: int | str) -> int:
-    """The epoch that a number, `last`, `best` or `reaching:0.95` means for a run; ValueError if it has no such epoch."""
+    """The epoch that a number, `last`, `best` or `reaching:0.95` means for a run; ValueError if it has no
+    such epoch.
+    """
     name, epochs = record["run"], (record.get("curve") or {}).get("epoch")
     if not epochs:
         why = record.get("reason") or "no epoch has ended"

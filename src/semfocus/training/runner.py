@@ -32,7 +32,8 @@ def run(
     """The record of a spec: read if the run has ended, else computed from its last checkpoint on.
 
     A run that diverges is a result (state `diverged`). Any other failure is noted in the journal and
-    raised; calling again continues from the last checkpoint. `patience`: seconds to wait if another process has the run.
+    raised; calling again continues from the last checkpoint. `patience`: seconds to wait if another process
+    has the run.
     """
     directory = store.directory(spec)
     finished = directory.record()
@@ -147,7 +148,9 @@ def tokenizer_of_run(spec: RunSpec, directory: RunDirectory) -> dict[str, Any]:
 
 
 def _score_of_best(directory: RunDirectory, rows: list[dict[str, Any]], by_loss: bool) -> float:
-    """What the best checkpoint on disk reached; less than anything if there is none, so that the next epoch becomes the best."""
+    """What the best checkpoint on disk reached; less than anything if there is none, so that the next epoch
+    becomes the best.
+    """
     best, _ = load_newest(directory.checkpoints, "best")
     reached = [
         held_out_score(row, by_loss) for row in rows if best is not None and row["epoch"] == best.epoch

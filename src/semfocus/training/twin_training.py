@@ -23,10 +23,11 @@ from semfocus.training.runner import build_model, dataset_of
 class TwinDistances:
     """One row per epoch, and the largest values seen, which `theory.stability_schedule` asks for.
 
-    Observed, not bounds: `largest_gradient` is the norm of a batch's gradient before clipping, `largest_sample_gradient` that of
-    the replaced sample alone, in either of both, before a step that uses it; `largest_loss_ratio` that of
-    |loss difference of a sample| / parameter distance, `largest_gradient_ratio` that of the difference of the (clipped)
-    gradients of both on one batch / parameter distance, `largest_loss` that of one sample.
+    Observed, not bounds: `largest_gradient` is the norm of a batch's gradient before clipping,
+    `largest_sample_gradient` that of the replaced sample alone, in either of both, before a step that uses
+    it; `largest_loss_ratio` that of |loss difference of a sample| / parameter distance,
+    `largest_gradient_ratio` that of the difference of the (clipped) gradients of both on one batch /
+    parameter distance, `largest_loss` that of one sample.
     """
 
     replaced: int

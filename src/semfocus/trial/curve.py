@@ -101,8 +101,8 @@ class Ended:
 class PairedRatio:
     """Steps of the arm over those of full attention, to the lowest loss that both reached; NaN if a run diverged.
 
-    Where the arm did at least as well, that is full attention's lowest loss: `reached`. Where it did not, the ratio says
-    nothing about that loss, only about the arm's own; so what was reached in the end stands beside it.
+    Where the arm did at least as well, that is full attention's lowest loss: `reached`. Where it did not, the
+    ratio says nothing about that loss, only about the arm's own; so what was reached in the end stands beside it.
     """
 
     seed: int
@@ -129,7 +129,8 @@ class PairedRatio:
 
     @property
     def higher(self) -> float:
-        """How much higher the arm ended, in its lowest or its late loss: whichever differs more. To diverge is infinitely high.
+        """How much higher the arm ended, in its lowest or its late loss: whichever differs more. To diverge
+        is infinitely high.
 
         Exchanging the runs turns the sign and nothing else.
         """
@@ -141,7 +142,8 @@ class PairedRatio:
 
 
 def paired_ratio(seed: int, full: Curve, arm: Curve) -> PairedRatio:
-    """The comparison of one seed. Exchanging the two runs inverts its ratio, which is what the test of no difference rests on.
+    """The comparison of one seed. Exchanging the two runs inverts its ratio, which is what the test of no
+    difference rests on.
 
     >>> full = Curve([0, 10, 20, 30, 40], [4.0, 3.0, 2.0, 1.0, 1.0])
     >>> arm = Curve([0, 10, 20, 30, 40], [4.0, 2.0, 1.0, 1.0, 1.0])

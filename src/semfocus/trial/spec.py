@@ -48,8 +48,8 @@ SHARPER = 4.0
 class Arm:
     """A pattern and the factor on all scores.
 
-    `learning_rate_scale` and `seed_shift` are for trials of the trial itself: an arm that must be slower, and one that is
-    full attention again with other random numbers.
+    `learning_rate_scale` and `seed_shift` are for trials of the trial itself: an arm that must be slower, and
+    one that is full attention again with other random numbers.
     """
 
     pattern: Pattern = Full()  # noqa: RUF009  (a frozen value)

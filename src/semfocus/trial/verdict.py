@@ -13,7 +13,8 @@ from semfocus.trial.curve import Curve, PairedRatio, paired_ratio
 
 #: of the test of steps
 ALPHA = 0.05
-#: the largest share of trials without any difference in which a difference is claimed, by both tests and for all arms together
+#: the largest share of trials without any difference in which a difference is claimed, by both tests and for
+#: all arms together
 MOST_FALSE = 1 / 16
 
 
@@ -46,8 +47,8 @@ def steps_alpha(num: int, num_arms: int = 1, looks: Looks = 1) -> float:
 
 
 #: faster: fewer steps to the same loss, and it did not end higher; slower: the other way round. better, worse: no clear
-#: difference in steps, but it ended lower (higher) with every seed. mixed: fewer steps, but it ended higher, or the other way
-#: round. diverged: a run did, so that steps are not compared
+#: difference in steps, but it ended lower (higher) with every seed. mixed: fewer steps, but it ended higher,
+#: or the other way round. diverged: a run did, so that steps are not compared
 Outcome = Literal["faster", "slower", "better", "worse", "mixed", "no evidence", "diverged", "too few seeds"]
 
 
@@ -136,9 +137,10 @@ def judge_pairs(
 ) -> Verdict:
     """The verdict on pairs: a pure function of numbers.
 
-    If the arm were full attention under another name, the two runs of a seed might as well have been exchanged: every ratio
-    be its inverse, and what ended higher end lower. The exact sign-flip test counts how many of all such exchanges would
-    have looked as extreme in steps; that one arm ends higher with every seed, two of them do. No distribution is assumed.
+    If the arm were full attention under another name, the two runs of a seed might as well have been
+    exchanged: every ratio be its inverse, and what ended higher end lower. The exact sign-flip test counts
+    how many of all such exchanges would have looked as extreme in steps; that one arm ends higher with every
+    seed, two of them do. No distribution is assumed.
     """
     alpha = steps_alpha(len(pairs), num_arms, looks)
     logs = [pair.log for pair in pairs if not pair.diverged]
@@ -165,8 +167,9 @@ def judge_pairs(
 def cautious_spread(logs: Sequence[float]) -> float:
     """A standard deviation that is above the true one in 6 of 10 samples.
 
-    That of a few values is too small as often as not, and the power that follows from it is then too high; this much more
-    makes it right on average, for normal values. (benchmarks/trial_verdict.py compares it with what is really seen.)
+    That of a few values is too small as often as not, and the power that follows from it is then too high;
+    this much more makes it right on average, for normal values. (benchmarks/trial_verdict.py compares it with
+    what is really seen.)
     """
     if len(logs) < 2:
         return 0.0

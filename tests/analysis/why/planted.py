@@ -53,7 +53,9 @@ def record(
     along: list[dict[str, Any]] = (),  # type: ignore[assignment]
     **more: Any,
 ) -> Record:
-    """A run that reaches its target at that epoch (inf: never) and ends at `last` training accuracy, or at 100 or 50 %."""
+    """A run that reaches its target at that epoch (inf: never) and ends at `last` training accuracy, or at
+    100 or 50 %.
+    """
     end = last if last is not None else 1.0 if reached <= EPOCHS else 0.5
     train = [0.5 if epoch < reached else 0.96 for epoch in range(EPOCHS)] + [end]
     values = {

@@ -38,7 +38,8 @@ def test_each_condition_is_judged_by_its_own_numbers() -> None:
     [(6, "undecided", "undecided"), (8, "not met", "undecided"), (10, "not met", "not met")],
 )
 def test_one_seed_beyond_a_limit_weighs_less_among_more(num: int, dispersion: str, separation: str) -> None:
-    """By hand, the limit is the 1st, 6th and 25th from the far side of the means of subsets: the outlier, with one other, with two.
+    """By hand, the limit is the 1st, 6th and 25th from the far side of the means of subsets: the outlier,
+    with one other, with two.
 
     Dispersion: 0.62, sqrt(0.62 x 0.3) = 0.43. Separation: 0.8, (0.8 + 0.97) / 2 = 0.885, (0.8 + 2 x 0.97) / 3 = 0.913.
     """

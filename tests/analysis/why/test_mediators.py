@@ -62,7 +62,9 @@ def rising(at_20: float, at_40: float = 0.9) -> dict[int, float]:
 
 
 def planted(seeds: tuple[int, ...] = SIX, task: str = "even_pairs", **more: bool) -> list[Record]:
-    """Sharper attention has 0.1 more focus at epoch 20, a hundredth more on each seed; one of its runs learns at epoch 30."""
+    """Sharper attention has 0.1 more focus at epoch 20, a hundredth more on each seed; one of its runs learns
+    at epoch 30.
+    """
     records = []
     for seed in seeds:
         records.append(run(seed, 60 + seed, rising(0.2), task=task, **more))

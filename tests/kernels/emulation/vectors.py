@@ -51,8 +51,8 @@ def all_cases() -> Iterator[Case]:
 
 
 def write_cases(path: Path, cases: Iterable[Case]) -> None:
-    """A case is a line of words (kind, group, name=number or word ...), then for each array a line (name, count) and its
-    numbers as little-endian float64.
+    """A case is a line of words (kind, group, name=number or word ...), then for each array a line (name,
+    count) and its numbers as little-endian float64.
     """
     with path.open("wb") as file:
         for case in cases:

@@ -36,7 +36,9 @@ __all__ = ["CLAIMS", "SIZES", "Claim", "Judged", "counted", "judge_all"]
 
 
 def judge_all(summaries: Sequence["TaskSummary"]) -> list[Judged]:
-    """The verdict on every claim; all are about classification, so language models neither support nor contradict one."""
+    """The verdict on every claim; all are about classification, so language models neither support nor
+    contradict one.
+    """
     classified = [summary for summary in summaries if not summary.by_loss]
     return [claim.judge(classified) for claim in CLAIMS]
 

@@ -130,10 +130,11 @@ def pooled_race(
     base: str | Sequence[str] = "full",
     held_out: bool = False,
 ) -> Races:
-    """One arm against another at the setting with the most tasks that count, then the most pairs, then the nearest to the paper's.
+    """One arm against another at the setting with the most tasks that count, then the most pairs, then the
+    nearest to the paper's.
 
-    Several labels name one arm written in several ways. The choice looks at numbers of seeds, at settings and at whether
-    anybody learned, never at who was faster.
+    Several labels name one arm written in several ways. The choice looks at numbers of seeds, at settings and
+    at whether anybody learned, never at who was faster.
     """
     labels, bases = ([each] if isinstance(each, str) else each for each in (label, base))
     candidates = []

@@ -79,7 +79,9 @@ def _smaller_dispersion(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _sharper_races(tasks: "Sequence[MeasuredTask]") -> dict[str, Races]:
-    """Arms of sharper full attention against top-k, over the tasks on which they disperse more than full at the start and in the end."""
+    """Arms of sharper full attention against top-k, over the tasks on which they disperse more than full at
+    the start and in the end.
+    """
     from semfocus.analysis.why.ratio import dispersion_ratios
 
     found: dict[str, list[Finding]] = {}

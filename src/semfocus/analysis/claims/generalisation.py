@@ -66,7 +66,8 @@ def _points(share: float) -> str:
 def mean_of(
     summary: "TaskSummary", what: str, values: Sequence[float], step: float, *labels: str
 ) -> Mean | None:
-    """A mean over the seeds of these arms with a t interval, each value known to within `step` either way; None without any.
+    """A mean over the seeds of these arms with a t interval, each value known to within `step` either way;
+    None without any.
 
     An accuracy is a whole number of samples: seeds that agree to the last of them do not make a mean certain.
     """

@@ -87,7 +87,9 @@ def _keys_order_arms(summaries: Sequence["TaskSummary"]) -> Ruling:
 
 
 def _counts(task: "MeasuredTask") -> bool:
-    """Arms and seeds enough, and no run goes on; a task that a study has only begun must not undo what the others decide."""
+    """Arms and seeds enough, and no run goes on; a task that a study has only begun must not undo what the
+    others decide.
+    """
     return (
         not task.num_open()
         and len(task.labels) >= FEWEST_ARMS

@@ -26,7 +26,9 @@ FEWEST_VALUES = 3
 
 
 def _every_value(by_value: Mapping[str, Sequence[Finding]]) -> Ruling:
-    """A gain at every value, at enough of them; one value that clearly has none is enough against, so it is tested more strictly."""
+    """A gain at every value, at enough of them; one value that clearly has none is enough against, so it is
+    tested more strictly.
+    """
     values = {value: pooled(races) for value, races in by_value.items()}
     counted = {value: found for value, found in values.items() if found.together is not None}
     enough = len(counted) >= FEWEST_VALUES

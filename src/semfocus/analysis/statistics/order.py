@@ -9,7 +9,9 @@ LEVEL = 0.95
 
 @lru_cache
 def t_factor(degrees_of_freedom: int, alpha: float = 1 - LEVEL) -> float:
-    """How many standard errors an interval, of 95 % by default, reaches to each side: 4.30 with 2 degrees of freedom."""
+    """How many standard errors an interval, of 95 % by default, reaches to each side: 4.30 with 2 degrees of
+    freedom.
+    """
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2

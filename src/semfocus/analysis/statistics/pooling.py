@@ -17,10 +17,11 @@ Interval = tuple[float, float]
 class PooledSpeedup:
     """The geometric mean ratio over tasks, each of which counts the same however many seeds it has.
 
-    `low` and `high` are for these tasks: the inverted sign-flip test, which leaves out 1 exactly if `p` is at most `alpha`.
-    `on_average` is for the mean over tasks like these (Hartung and Knapp), `new_task` for the ratio on one more task. A pair with
-    a run that never arrived enters `ratio` and `p` by its bound, the ratio nearest to 1 that the data allow, and the limits by
-    the farthest: `bound` names the side on which the truth may lie then, `num_bounded` how many pairs do so.
+    `low` and `high` are for these tasks: the inverted sign-flip test, which leaves out 1 exactly if `p` is at
+    most `alpha`. `on_average` is for the mean over tasks like these (Hartung and Knapp), `new_task` for the
+    ratio on one more task. A pair with a run that never arrived enters `ratio` and `p` by its bound, the
+    ratio nearest to 1 that the data allow, and the limits by the farthest: `bound` names the side on which
+    the truth may lie then, `num_bounded` how many pairs do so.
     """
 
     ratio: float
@@ -136,8 +137,9 @@ def _random_effects(
 ) -> tuple[Interval | None, Interval | None, float | None]:
     """Intervals for the mean over tasks (two tasks at least) and for a new task (three), and the spread between tasks.
 
-    All tasks have one variance within, estimated from all of them together: that of a single task with few seeds would be
-    far too uncertain to weigh it by. What the tasks scatter beyond that is the variance between (method of moments).
+    All tasks have one variance within, estimated from all of them together: that of a single task with few
+    seeds would be far too uncertain to weigh it by. What the tasks scatter beyond that is the variance
+    between (method of moments).
     """
     num = len(tasks)
     if num < 2:
@@ -150,8 +152,8 @@ def _random_effects(
     centre = fmean(means)
     scatter = math.fsum((mean - centre) ** 2 for mean in means) / (num - 1)
     between = max(0.0, scatter - fmean(errors))
-    # Hartung and Knapp with equal weights: the scatter of the task means is all that the error of their mean needs. Tasks that
-    # happen to agree better than their seeds allow make it no smaller than the seeds do.
+    # Hartung and Knapp with equal weights: the scatter of the task means is all that the error of their mean
+    # needs. Tasks that happen to agree better than their seeds allow make it no smaller than the seeds do.
     error = math.sqrt(max(scatter, fmean(errors)) / num)
     width = t_factor(num - 1, alpha) * error
     on_average = math.exp(centre - width), math.exp(centre + width)

@@ -12,7 +12,8 @@ _STEP = 0.1
 
 
 def power(num: int, effect: float, spread: float, alpha: float = 0.05) -> float:
-    """The probability that values of mean `effect` and standard deviation `spread` are found to be off 0, on the right side.
+    """The probability that values of mean `effect` and standard deviation `spread` are found to be off 0, on
+    the right side.
 
     >>> power(5, 100.0, 1.0)
     0.0

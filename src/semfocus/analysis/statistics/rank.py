@@ -1,4 +1,6 @@
-"""How well one quantity orders another of which some values are only known to be large: rank correlation with an interval."""
+"""How well one quantity orders another of which some values are only known to be large: rank correlation with
+an interval.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -52,7 +54,8 @@ class RankCorrelation:
 def rank_correlation(
     clusters: Iterable[Iterable[Sequence[Ranked]]], resamples: int = _RESAMPLES
 ) -> RankCorrelation:
-    """Somers' D: of the pairs inside a group whose order is known, the share that x orders alike minus the share it turns round.
+    """Somers' D: of the pairs inside a group whose order is known, the share that x orders alike minus the
+    share it turns round.
 
     A pair that x cannot tell apart counts as 0. Without censoring and ties this is Kendall's tau. Groups (seeds of a
     task) come in clusters (tasks): the bootstrap draws clusters, and groups inside each, because seeds of one task

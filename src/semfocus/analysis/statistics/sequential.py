@@ -15,15 +15,16 @@ class Interim:
     alpha: float
 
 
-#: together 0.05, so that nothing is gained by stopping early: at 6 seeds all pairs must agree (2 / 2^6 = 1/32), at 10 the rest is spent
+#: together 0.05, so that nothing is gained by stopping early: at 6 seeds all pairs must agree (2 / 2^6 =
+#: 1/32), at 10 the rest is spent
 LOOKS: tuple[Interim, ...] = (Interim(6, 1 / 32), Interim(10, 3 / 160))
 
 
 def spent_at(looks: Sequence[Interim], num_seeds: int) -> float:
     """The error that belongs to so many seeds: that of the first look that asks for as many, or of the last.
 
-    An interval made with it holds whatever look the study stopped at, since the errors of all looks add up to 0.05. Between
-    two looks the first has been spent.
+    An interval made with it holds whatever look the study stopped at, since the errors of all looks add up to
+    0.05. Between two looks the first has been spent.
 
     >>> [spent_at(LOOKS, num) for num in (6, 8, 10, 12)]
     [0.03125, 0.01875, 0.01875, 0.01875]

@@ -21,8 +21,8 @@ _ROWS = 2_000
 def sign_flip_p(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
     """Two-sided p of the hypothesis that each value might as well have had the other sign.
 
-    The share of all 2^n sign patterns whose (weighted) sum is as far from 0 as the one observed. Beyond 20 values, 100,000
-    drawn patterns and the observed one, so that p is never 0.
+    The share of all 2^n sign patterns whose (weighted) sum is as far from 0 as the one observed. Beyond 20
+    values, 100,000 drawn patterns and the observed one, so that p is never 0.
 
     >>> sign_flip_p([1.0, 2.0, 3.0])
     0.25
@@ -35,8 +35,9 @@ def sign_flip_p(values: Sequence[float], weights: Sequence[float] | None = None)
     total = math.fsum(of)
     if total < 0:
         of, total = -of, -total
-    # Turning the signs of a subset takes the sum as far to the other side if the subset's sum is all of it, and as far to
-    # this side if it is nothing. Sums of the same numbers in another order may differ by rounding: equal ones count as equal.
+    # Turning the signs of a subset takes the sum as far to the other side if the subset's sum is all of it,
+    # and as far to this side if it is nothing. Sums of the same numbers in another order may differ by
+    # rounding: equal ones count as equal.
     tolerance = 1e-9 * math.fsum(abs(of)) / 2
     if len(values) <= MOST_VALUES:
         return float(min(1.0, 2 * (subset_sums(of) <= tolerance).mean()))
@@ -55,9 +56,10 @@ def sign_flip_interval(
 ) -> tuple[float | None, float | None]:
     """Limits of the centre of symmetry; None: with so few values the test can reject nothing.
 
-    Turning the signs of a subset makes the sum larger exactly if the subset's mean is below the centre. So the limits are
-    order statistics of the means of all subsets (weighted means, if there are weights), and the centre 0 is outside exactly
-    if `sign_flip_p` is at most alpha. Values may be infinite to one side: the limit on that side then is.
+    Turning the signs of a subset makes the sum larger exactly if the subset's mean is below the centre. So
+    the limits are order statistics of the means of all subsets (weighted means, if there are weights), and
+    the centre 0 is outside exactly if `sign_flip_p` is at most alpha. Values may be infinite to one side: the
+    limit on that side then is.
 
     >>> sign_flip_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     (1.0, 6.0)

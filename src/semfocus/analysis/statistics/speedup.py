@@ -66,8 +66,9 @@ class Pair:
 class Speedup:
     """The median ratio over seeds with its interval, of 95 % unless `alpha` says else; None: no such limit follows.
 
-    `at_least`: the median is not below `ratio`, and may be above; `at_most`: the other way round. `method` of the interval:
-    "sign flip" (from 6 pairs on), "t" (3 to 5, assumes log-normal ratios) or "none". `p` is that of the sign-flip test.
+    `at_least`: the median is not below `ratio`, and may be above; `at_most`: the other way round. `method` of
+    the interval: "sign flip" (from 6 pairs on), "t" (3 to 5, assumes log-normal ratios) or "none". `p` is
+    that of the sign-flip test.
     """
 
     ratio: float | None
@@ -109,7 +110,9 @@ class Speedup:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the whole interval and the estimate lie above 1; by the sign-flip test the interval may begin there."""
+        """Whether the whole interval and the estimate lie above 1; by the sign-flip test the interval may
+        begin there.
+        """
         beyond = self.low is not None and (self.low > 1 or (self.low == 1 and self._is_rejected))
         return beyond and self.is_above_one is True
 
@@ -132,7 +135,8 @@ class Speedup:
 def paired_speedup(
     base: Mapping[int, Time], arm: Mapping[int, Time], alpha: float = ALPHA, num_open: int = 0
 ) -> Speedup:
-    """Ratios base / arm of the seeds that both have, their median, and an interval for it; `num_open` runs have not ended.
+    """Ratios base / arm of the seeds that both have, their median, and an interval for it; `num_open` runs
+    have not ended.
 
     >>> speedup = paired_speedup({1: Time(40, True), 2: Time(50, False)}, {1: Time(8, True), 2: Time(7, True)})
     >>> [(pair.ratio_low, pair.ratio_high) for pair in speedup.pairs]
@@ -150,7 +154,8 @@ def paired_speedup(
     if method == "sign flip":
         limits = agreeing(limits, p <= alpha, math.fsum(nearest), known)
     inner, _ = _interval(pairs, 2 * alpha)
-    # two tests look at the mean of the logarithms: where the median lies outside, "within a factor of 1.25" would contradict it
+    # two tests look at the mean of the logarithms: where the median lies outside, "within a factor of 1.25"
+    # would contradict it
     farthest = max(-inner[0], inner[1], -low, high)
     return Speedup(
         ratio=ratio_of(known),
@@ -196,8 +201,9 @@ def _interval(pairs: list[Pair], alpha: float) -> tuple[Bounds, Literal["sign fl
 def agreeing(limits: Bounds, is_rejected: bool, total: float, known: float) -> Bounds:
     """The limits in agreement with the test of no difference, and with the estimate between them.
 
-    The test takes a censored pair by its value nearest to 0 and whole epochs as they were counted, and is exact all the same.
-    So where it rejects, 0 and what lies beyond it are no part of the interval, however little else is known.
+    The test takes a censored pair by its value nearest to 0 and whole epochs as they were counted, and is
+    exact all the same. So where it rejects, 0 and what lies beyond it are no part of the interval, however
+    little else is known.
     """
     low, high = limits
     if is_rejected and total > 0:

@@ -28,10 +28,12 @@ class TableRow:
 
 
 def dispersion_table(tasks: Sequence[MeasuredTask], when: When = "end") -> list[TableRow]:
-    """For each task: top-k's own models, top-k on the scores of full attention, and the published numbers if there are any.
+    """For each task: top-k's own models, top-k on the scores of full attention, and the published numbers if
+    there are any.
 
-    Quantiles are medians over seeds, but the largest and the smallest values are those over all seeds: only they are suprema.
-    Own models: the two sides are two models, as in the paper; same scores: one model, so only the pattern differs.
+    Quantiles are medians over seeds, but the largest and the smallest values are those over all seeds: only
+    they are suprema. Own models: the two sides are two models, as in the paper; same scores: one model, so
+    only the pattern differs.
     """
     found = []
     for each in tasks:
@@ -111,6 +113,8 @@ def _published(task: str) -> list[TableRow]:
 
 
 def num_passing(rows: Sequence[TableRow], layer: str, name: str) -> tuple[int, int]:
-    """(cells whose verdict is that top-k has the smaller constant, cells): `published` w or x, `maxform` w, `exact` a or b."""
+    """(cells whose verdict is that top-k has the smaller constant, cells): `published` w or x, `maxform` w,
+    `exact` a or b.
+    """
     verdicts = [column[layer][name] for row in rows for column in row.columns]
     return sum(bool(each) for each in verdicts), len(verdicts)

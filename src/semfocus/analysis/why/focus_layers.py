@@ -1,4 +1,6 @@
-"""One layer of a run at a time: the means of its heads, whether the layer does anything, and which one carries focus."""
+"""One layer of a run at a time: the means of its heads, whether the layer does anything, and which one
+carries focus.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -45,7 +47,9 @@ def _mean(rows: Iterable[Row], at: str) -> float | None:
 
 
 def is_idle(runs: Iterable[MeasuredRun], layer: int) -> bool:
-    """Whether a layer does nothing in any of these runs, at any epoch at which it was measured; False where nothing is known."""
+    """Whether a layer does nothing in any of these runs, at any epoch at which it was measured; False where
+    nothing is known.
+    """
     given = list(runs)
     focus = [
         share
@@ -74,7 +78,8 @@ def _moves(run: MeasuredRun, layer: int) -> float | None:
 
 
 def carrying_layer(run: MeasuredRun) -> int | None:
-    """The layer of the trained model that carries focus: the most attention on the tokens that decide, where they are known, else the fewest keys.
+    """The layer of the trained model that carries focus: the most attention on the tokens that decide, where
+    they are known, else the fewest keys.
 
     None for a run that has not ended, or of which nothing is known layer by layer.
     """
@@ -92,7 +97,9 @@ def carrying_layer(run: MeasuredRun) -> int | None:
 def carried(
     run: MeasuredRun, quantity: str, when: When, at: str = "50", pattern: str | None = None
 ) -> float | None:
-    """The value in the layer that carries focus after training; of all layers together where nothing is known layer by layer."""
+    """The value in the layer that carries focus after training; of all layers together where nothing is known
+    layer by layer.
+    """
     pooled = run.value(quantity, when, at, pattern)
     layer = carrying_layer(run)
     if layer is None:

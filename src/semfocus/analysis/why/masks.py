@@ -1,4 +1,7 @@
-"""Do stable masks go with fast learning? Mask agreement and separation against epochs to target, over k and over temperature."""
+"""Do stable masks go with fast learning?
+
+Mask agreement and separation against epochs to target, over k and over temperature.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,9 @@ MASKS = {
 
 @dataclass(frozen=True)
 class MaskTest:
-    """One quantity of top-k models; `over_k`: runs of one task, seed and temperature, `over_temperature`: of one task, seed and k."""
+    """One quantity of top-k models; `over_k`: runs of one task, seed and temperature, `over_temperature`: of
+    one task, seed and k.
+    """
 
     quantity: str
     words: str

@@ -1,4 +1,7 @@
-"""Did attention move before learning did? Focus mass and effective keys by layer, an arm against its baseline, at an early epoch."""
+"""Did attention move before learning did?
+
+Focus mass and effective keys by layer, an arm against its baseline, at an early epoch.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -41,7 +44,9 @@ class TaskShift:
 
 @dataclass(frozen=True)
 class Shift:
-    """The same over tasks, each of which counts the same; limits by the sign-flip test, None with fewer than six pairs."""
+    """The same over tasks, each of which counts the same; limits by the sign-flip test, None with fewer than
+    six pairs.
+    """
 
     tasks: list[TaskShift]
     base: float
@@ -64,7 +69,9 @@ class Shift:
 
 @dataclass(frozen=True)
 class LayerShift:
-    """One layer, untrained or before the target; None where a quantity was not measured, or the layer is idle on every task."""
+    """One layer, untrained or before the target; None where a quantity was not measured, or the layer is idle
+    on every task.
+    """
 
     layer: int
     when: MediatorTime
@@ -85,7 +92,8 @@ class Mediation:
 
     @property
     def main(self) -> tuple[LayerShift, Shift] | None:
-        """The layer whose focus had moved most before the target, else in untrained models; where no tokens are known to decide, whose keys had.
+        """The layer whose focus had moved most before the target, else in untrained models; where no tokens
+        are known to decide, whose keys had.
 
         Numbers with limits come before those of few pairs.
         """
@@ -106,7 +114,8 @@ def _kind(layer: LayerShift, shift: Shift) -> tuple[MediatorTime, bool]:
 
 
 def mediations(tasks: Sequence[MeasuredTask], contrasts: Sequence[tuple[str, str]] = ()) -> list[Mediation]:
-    """For every contrast (without any, every arm against the baseline) whose arms were measured layer by layer on common seeds.
+    """For every contrast (without any, every arm against the baseline) whose arms were measured layer by
+    layer on common seeds.
 
     Over tasks at one setting, that of the most such runs: settings are never pooled.
     """
@@ -188,7 +197,9 @@ def _layer(
 
 
 def early_epoch(pairs: Pairs, quantity: MediatorName) -> int | None:
-    """The last epoch after 0 at which all these runs were measured and none had reached its target; None where there is none."""
+    """The last epoch after 0 at which all these runs were measured and none had reached its target; None
+    where there is none.
+    """
     runs = [run for pair in pairs.values() for run in pair]
     first = min((run.time.value for run in runs if run.time.reached), default=math.inf)
     common = set.intersection(*(epochs_of(run, quantity) for run in runs))

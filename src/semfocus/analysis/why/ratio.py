@@ -13,7 +13,8 @@ from semfocus.analysis.why.measured_runs import MeasuredTask, When, middle
 
 @dataclass(frozen=True)
 class LeftOver:
-    """Mean over queries of dispersion under the pattern / dispersion of all keys, of a model's scores and of their Gaussian twins.
+    """Mean over queries of dispersion under the pattern / dispersion of all keys, of a model's scores and of
+    their Gaussian twins.
 
     A twin has the mean and the spread of the very query, so that layers and queries of different size can be pooled.
     """
@@ -76,7 +77,9 @@ class RatioTest:
 
 
 def ratio_tests(tasks: Sequence[MeasuredTask]) -> list[RatioTest]:
-    """For every arm with a pattern, untrained and trained, own models and the same scores; those without a point are left out."""
+    """For every arm with a pattern, untrained and trained, own models and the same scores; those without a
+    point are left out.
+    """
     labels = dict.fromkeys(
         (run.label, run.group)
         for each in tasks
@@ -110,7 +113,9 @@ def ratio_test(
 def dispersion_ratios(
     task: MeasuredTask, label: str, when: When, same_scores: bool, base: str = "full"
 ) -> dict[int, float]:
-    """By seed, the 75 % quantile of the arm's dispersion over that of `base`, each in the layer that carries its focus."""
+    """By seed, the 75 % quantile of the arm's dispersion over that of `base`, each in the layer that carries
+    its focus.
+    """
     full, arm = task.of(base), task.of(label)
     found = {}
     for seed, run in full.items():

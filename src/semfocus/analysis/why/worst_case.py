@@ -8,7 +8,9 @@ from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask, When,
 
 @dataclass(frozen=True)
 class WorstCase:
-    """Largest dispersion, its limit 2 Gamma Xi^2, and the quotient by seed, for one layer and head of full attention."""
+    """Largest dispersion, its limit 2 Gamma Xi^2, and the quotient by seed, for one layer and head of full
+    attention.
+    """
 
     task: str
     layer: int
@@ -20,7 +22,9 @@ class WorstCase:
 
 
 def worst_cases(tasks: Sequence[MeasuredTask], when: When) -> list[WorstCase]:
-    """Gamma: the spectral norm of the score weights with their bias columns, so Xi^2 is the largest squared token norm plus 1."""
+    """Gamma: the spectral norm of the score weights with their bias columns, so Xi^2 is the largest squared
+    token norm plus 1.
+    """
     found = []
     for task in tasks:
         runs = task.of("full")

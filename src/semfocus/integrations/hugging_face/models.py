@@ -1,4 +1,6 @@
-"""Switching the attention modules of transformers: their configs name our functions, a point beside each holds its pattern."""
+"""Switching the attention modules of transformers: their configs name our functions, a point beside each
+holds its pattern.
+"""
 
 import copy
 from collections.abc import Sequence
@@ -185,7 +187,9 @@ def _implementation(model: nn.Module, config: Any) -> str:
 
 @dataclass(frozen=True)
 class OtherAttentionRefusal:
-    """A hook of every switched module: `set_attn_implementation` would lose the pattern, or the masks it needs, unnoticed."""
+    """A hook of every switched module: `set_attn_implementation` would lose the pattern, or the masks it
+    needs, unnoticed.
+    """
 
     ours: str
 

@@ -24,8 +24,8 @@ def key_load(trace: AttentionTrace, counted: Tensor | None = None, k: float | No
     """(..., Lk): key degree over k.
 
     Without a given k it is the mean number of keys that a query of this sequence and head keeps, over the queries that
-    keep any: top_k(5) has k = 5, and patterns without a size have a k too. So the mean load is 1 where there are as many
-    keys as queries. NaN where nothing is kept at all.
+    keep any: top_k(5) has k = 5, and patterns without a size have a k too. So the mean load is 1 where there
+    are as many keys as queries. NaN where nothing is kept at all.
     """
     degree = key_degree(trace, counted)
     if k is not None:

@@ -1,4 +1,5 @@
-"""Matrices of a layer in the paper's form, one of each a head, and their spectral norms: Γ of W, Υ of V, those of the MLP.
+"""Matrices of a layer in the paper's form, one of each per head, and their spectral norms: Γ of W, Υ of V,
+those of the MLP.
 
 Scores are x_j' W x_i, outputs V x_j. With `bias`, the token vectors are (x, 1) and the biases are a last row or column.
 """

@@ -1,4 +1,6 @@
-"""Quantities of a query's weights: entropy, effective keys, and norms of the softmax Jacobian diag(p) - pp' in closed form."""
+"""Quantities of a query's weights: entropy, effective keys, and norms of the softmax Jacobian diag(p) - pp'
+in closed form.
+"""
 
 import torch
 from torch import Tensor

@@ -13,8 +13,8 @@ from semfocus.runs.paper_settings import PAPER_SEEDS
 #: one task that is looked up by position, one by content; top-k gains on both at the setting of `small`
 TASKS = ("even_pairs", "missing_duplicate")
 SEEDS = PAPER_SEEDS[:8]
-#: chosen with full attention alone on seed 1, which reached the target at epochs 55, 20, 10 (even_pairs) and 234, 77, 39
-#: (missing_duplicate); a rate of 0.01 failed on missing_duplicate
+#: chosen with full attention alone on seed 1, which reached the target at epochs 55, 20, 10 (even_pairs) and
+#: 234, 77, 39 (missing_duplicate); a rate of 0.01 failed on missing_duplicate
 ADAM_RATES = (3e-4, 1e-3, 3e-3)
 
 

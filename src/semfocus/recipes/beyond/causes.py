@@ -10,21 +10,24 @@ from semfocus.recipes.variant import Variant
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_SEEDS
 
-#: at the setting of `small`, chosen with full attention alone on seeds 1 and 2, which reached the target at epochs 72 and 126
-#: (even_pairs), 48 and 62 (marked_pair), 119 and 57 (stack_manipulation), 351 and 201 (missing_duplicate), 206 and 234
-#: (listops): two look-ups, by position and by content, two tasks of more steps, and one that is learned by heart
+#: at the setting of `small`, chosen with full attention alone on seeds 1 and 2, which reached the target at
+#: epochs 72 and 126 (even_pairs), 48 and 62 (marked_pair), 119 and 57 (stack_manipulation), 351 and 201
+#: (missing_duplicate), 206 and 234 (listops): two look-ups, by position and by content, two tasks of more
+#: steps, and one that is learned by heart
 TASKS = ("even_pairs", "marked_pair", "stack_manipulation", "missing_duplicate", "listops")
 #: of length 40 at the paper's setting
 PAPER_TASKS = TASKS[:4]
 SEEDS = PAPER_SEEDS[:8]
-#: focus mass and effective keys by layer, untrained, along training and at its end: what a cause is thought to work through
+#: focus mass and effective keys by layer, untrained, along training and at its end: what a cause is thought
+#: to work through
 ALONG = (Inside(epochs=(), every=20),)
 
 START, RATE = "full q/k start x3.1623", "full q/k rate x10"
 BOTH = f"{START} q/k rate x10"
 FACTORIAL = ("full", START, RATE, BOTH, "full x10")
 CLIPPED = ("full", START, RATE, "full x10", "full gradient x10", "top_k(5)")
-#: the runs of the usual clipping are those of `factorial`; the others end at the target, since the question is only how fast
+#: the runs of the usual clipping are those of `factorial`; the others end at the target, since the question
+#: is only how fast
 CLIPS: tuple[dict[str, Any], ...] = (
     {},
     {"clip_norm": 5.0, "stop_at": 0.95},
@@ -41,7 +44,8 @@ WHICH_KEYS = (
     *("full", "top_k(5)", "bottom_k(5)", "random(5)", "random(5,fixed)", ORACLE),
     *("top_k(5) noisy 0.5", "top_k(5) noisy 1", "top_k(5) initial keys"),
 )
-#: in steps: before even full x10 has learned anything, and after it has learned the two look-ups (seeds 1 and 2: 80 to 140)
+#: in steps: before even full x10 has learned anything, and after it has learned the two look-ups (seeds 1 and
+#: 2: 80 to 140)
 EARLY = (50, 200)
 #: the same at the paper's setting, where an epoch has 200 steps
 PAPER_EARLY = (100, 1000)
@@ -166,7 +170,7 @@ WHEN_SMALL, WHEN_PAPER = _pair(
     _contrasts_of_switched(EARLY),
     paper_arms=_switched(PAPER_EARLY),
     paper_contrasts=_contrasts_of_switched(PAPER_EARLY),
-    # an epoch of 200 steps is too coarse for an arm that learns in one; that of `small` has 10. Ten steps are 250 samples,
-    # a look at the training data 5,000: a run takes five times as long
+    # an epoch of 200 steps is too coarse for an arm that learns in one; that of `small` has 10. Ten steps are
+    # 250 samples, a look at the training data 5,000: a run takes five times as long
     paper_settings=({"evaluate_every": 10},),
 )

@@ -85,7 +85,9 @@ def lengths_table(records: Sequence[Record]) -> "polars.DataFrame":
 
 
 def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row a quantity, layer, head and epoch, along training (`along`) or by `semfocus probe`; quantiles as columns."""
+    """One row a quantity, layer, head and epoch, along training (`along`) or by `semfocus probe`; quantiles
+    as columns.
+    """
     rows = []
     for record in records:
         for row in (*(record.get("probes") or ()), *record.measured("inside")):

@@ -180,7 +180,9 @@ def _has(values: Any, path: Path) -> bool:
 
 
 def _kinds_of(path: Path) -> tuple[set[type], Path | None]:
-    """The types that a field of a spec may have (none: a field of another version), and which part of its path is LATER."""
+    """The types that a field of a spec may have (none: a field of another version), and which part of its
+    path is LATER.
+    """
     if len(path) == 1:
         return set(_OF_THE_SPEC.get(path[0], set())), None
     settings: type[Settings] | None = _GROUPS.get(path[0])
@@ -261,7 +263,8 @@ def _without_nulls(rows: list[Row]) -> list[Row]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-#: table -> how its rows become those of the measurements, and their names; `probes` of a record are those along training
+#: table -> how its rows become those of the measurements, and their names; `probes` of a record are those
+#: along training
 _MEASUREMENTS = {
     "lengths": (lambda rows: {"lengths": rows}, ("lengths",)),
     "probes": (_probes, ("probes", "inside")),

@@ -31,7 +31,9 @@ _COLUMNS: Mapping[str, type] = {
 
 
 def map_frame(label: str, one: Mapping[str, Any], maps: Mapping[str, Any]) -> pl.DataFrame:
-    """A row for each query and key with a weight, or kept; `one` of the maps of a sequence, whose cells may be blocks."""
+    """A row for each query and key with a weight, or kept; `one` of the maps of a sequence, whose cells may
+    be blocks.
+    """
     weights, kept = one["weights"], one.get("kept")
     symbols, block = maps["symbols"], maps["block"]
     relevant = maps["relevant"] or [False] * len(symbols)

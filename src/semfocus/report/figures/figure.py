@@ -34,7 +34,9 @@ _ZOOM = "wheel![event.ctrlKey || event.metaKey || event.shiftKey]"
 
 @dataclass(frozen=True)
 class Look:
-    """Where a chart will stand: on a page colours are CSS variables that follow its theme; live charts answer a pointer."""
+    """Where a chart will stand: on a page colours are CSS variables that follow its theme; live charts answer
+    a pointer.
+    """
 
     inks: Mapping[str, Ink] = field(default_factory=dict)
     on_page: bool = False
@@ -49,7 +51,9 @@ class Look:
         return f"var(--arm{self.inks[arm].number})" if self.on_page else self.inks[arm].light
 
     def colours(self, arms: Sequence[str], mark: str | None = "stroke") -> Spec:
-        """A channel of the column `arm`; on a page the legend stands beside the charts, for all of them; without a mark there is none."""
+        """A channel of the column `arm`; on a page the legend stands beside the charts, for all of them;
+        without a mark there is none.
+        """
         legend: Spec | None = None
         if mark and not self.on_page:
             symbol: Spec = {"symbolType": mark, "symbolStrokeWidth": 2} if mark == "stroke" else {}
@@ -151,7 +155,9 @@ class Panel:
     square: bool = False
 
     def described(self, look: Look, index: int = 0, *, fluid: bool = False) -> Spec:
-        """The marks over `rows0`, or those of another index; `fluid`: as wide as what they stand in, which also has the title."""
+        """The marks over `rows0`, or those of another index; `fluid`: as wide as what they stand in, which
+        also has the title.
+        """
         found = self.draw({"name": f"rows{index}"}, look, index)
         if self.values:
             own = [{"name": f"{name}{index}", "value": each} for name, each in self.values.items()]

@@ -207,7 +207,9 @@ def _above(name: str, place: int | str) -> Spec:
 
 
 def bounded_seed(low: float, high: float) -> tuple[float | None, str | None]:
-    """What is known of one seed's ratio, which lies between 0 and infinity when nothing is: a value, and how it bounds it."""
+    """What is known of one seed's ratio, which lies between 0 and infinity when nothing is: a value, and how
+    it bounds it.
+    """
     known = [each for each in (low, high) if 0 < each < math.inf]
     if not known:
         return None, None

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def curve_frame(summaries: Iterable["TaskSummary"]) -> pl.DataFrame:
-    """A row for each seed and epoch, and for the median of each arm, of both quantities; `target` is what was to be reached."""
+    """A row for each seed and epoch, and for the median of each arm, of both quantities; `target` is what was
+    to be reached.
+    """
     known = list(summaries)
     names = comparison_names(known)
     lines = [line for summary in known for line in _lines(summary, names[id(summary)])]

@@ -48,7 +48,9 @@ class _Columns:
 
 
 def line_frame(lines: Iterable[Line], **more: Any) -> pl.DataFrame:
-    """A row for each seed and place, and one without a member for the median with its quartiles; `more` columns by type."""
+    """A row for each seed and place, and one without a member for the median with its quartiles; `more`
+    columns by type.
+    """
     columns = _Columns()
     for line in lines:
         num, arm = len(line.x), visible(line.arm)

@@ -178,7 +178,9 @@ _LINE: Mapping[str, type] = {"arm": str, "group": str, "line": str, "panel": str
 
 
 def slope_frame(landscapes: Sequence["Landscape"], unit: str) -> pl.DataFrame:
-    """Lipschitz estimates over the radius, for each quantile; per unit of the grid, or of the distance of parameters."""
+    """Lipschitz estimates over the radius, for each quantile; per unit of the grid, or of the distance of
+    parameters.
+    """
     rows = []
     for each, name in zip(landscapes, run_names(landscapes), strict=True):
         arm = arm_of(each.run_spec)

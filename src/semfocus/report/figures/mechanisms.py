@@ -1,4 +1,6 @@
-"""Figures of single mechanism tests: published conditions, rank correlations, kept keys, worst cases, quantities along training."""
+"""Figures of single mechanism tests: published conditions, rank correlations, kept keys, worst cases,
+quantities along training.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -37,7 +37,9 @@ def ratio_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFram
 
 
 def trial_frame(result: "TrialResult", groups: Mapping[str, str]) -> pl.DataFrame:
-    """A row for each seed and step of both losses, and for the median of each arm; `target` is full attention's lowest."""
+    """A row for each seed and step of both losses, and for the median of each arm; `target` is full
+    attention's lowest.
+    """
     from semfocus.trial.spec import FULL  # torch, which figures of studies do without
 
     grid = result.settings.look_steps()

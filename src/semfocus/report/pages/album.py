@@ -1,4 +1,6 @@
-"""The charts of one page: each described once, drawn by Vega in the page, and as a static picture where scripts are off."""
+"""The charts of one page: each described once, drawn by Vega in the page, and as a static picture where
+scripts are off.
+"""
 
 import json
 from collections.abc import Iterable, Mapping

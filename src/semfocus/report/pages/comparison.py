@@ -109,7 +109,9 @@ def _all_raced(summary: "TaskSummary") -> list[tuple["ArmSummary", "Speedup"]]:
 
 
 def _winner(summary: "TaskSummary", inks: Mapping[str, Ink]) -> Winner | None:
-    """The arm to name in large letters, and as what: only the largest estimate is the fastest, and only few seeds' is one."""
+    """The arm to name in large letters, and as what: only the largest estimate is the fastest, and only few
+    seeds' is one.
+    """
     raced = _all_raced(summary)
     ahead = [each for each in raced if verdict_of(each[1]) == "faster"]
     if ahead:

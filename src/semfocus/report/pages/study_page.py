@@ -58,7 +58,8 @@ def write_report(
 ) -> Path:
     """Write the page and return its path.
 
-    `plans`, `apart_from`: those of `semfocus.analysis.plans.Analysis`; `analysis`: where the records were analysed before.
+    `plans`, `apart_from`: those of `semfocus.analysis.plans.Analysis`; `analysis`: where the records were
+    analysed before.
     """
     text = report_page(records, plans=plans, title=title, apart_from=apart_from, analysis=analysis)
     return write_text(path, text)
@@ -162,7 +163,8 @@ def write_figures(analysis: Analysis, folder: Path, kind: str) -> list[Path]:
 
 
 def study_pictures(analysis: Analysis) -> dict[str, Picture]:
-    """`speedup` for all tasks, `curves-N`, `survival-N`, `lengths-N`, `twins-N` for each comparison, `why-NAME` for each test.
+    """`speedup` for all tasks, `curves-N`, `survival-N`, `lengths-N`, `twins-N` for each comparison,
+    `why-NAME` for each test.
 
     A second size of models has `why-NAME-2`, the further figures of a test `why-NAME-FIGURE`.
     """

@@ -1,4 +1,6 @@
-"""Vega for pages: its script, which draws in the reader's browser, and a process that draws static pictures meanwhile."""
+"""Vega for pages: its script, which draws in the reader's browser, and a process that draws static pictures
+meanwhile.
+"""
 
 import atexit
 import hashlib

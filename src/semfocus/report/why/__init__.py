@@ -1,4 +1,7 @@
-"""Why did it learn faster, or not? One mechanism test per file: the question, the figure, what the numbers say and do not say."""
+"""Why did it learn faster, or not?
+
+One mechanism test per file: the question, the figure, what the numbers say and do not say.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +16,9 @@ __all__ = ["Why", "WhyBlock", "why_sections"]
 
 
 def why_sections(analysis: "Analysis", inks: Mapping[str, Ink]) -> list[Why]:
-    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements; `inks` of all arms."""
+    """A section for the runs of the paper's size and one for scaled-down ones, each if it has measurements;
+    `inks` of all arms.
+    """
     from semfocus.analysis.claims.claim import by_size
     from semfocus.analysis.why.measured_runs import not_tested_text
     from semfocus.report.why import break_conditions, dispersion, focus, masks, ratio, sweep, yardstick

@@ -78,7 +78,9 @@ def _sentence(sweep: Sweep) -> str:
 
 
 def _fastest(steps: Sequence[Step]) -> list[str]:
-    """The k whose speedup is known to be the largest, and those that may be faster still: an `at least` has no upper end."""
+    """The k whose speedup is known to be the largest, and those that may be faster still: an `at least` has
+    no upper end.
+    """
     raced = [step for step in steps if step.speedup.ratio is not None]
     if not raced:
         return []

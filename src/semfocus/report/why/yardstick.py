@@ -62,7 +62,9 @@ def block(tasks: Sequence[MeasuredTask], inks: Mapping[str, Ink]) -> WhyBlock | 
 
 
 def _sentences(found: Sequence[Yardstick]) -> list[str]:
-    """Which quantity comes nearest to an order, and which have an interval on one side of 0: none with too few tasks."""
+    """Which quantity comes nearest to an order, and which have an interval on one side of 0: none with too
+    few tasks.
+    """
     best = found[0]
     said = [
         f"Of {len(found)} quantities, nearest to an order of the arms comes the {best.words}: {correlation_text(best.correlation)}."

@@ -46,7 +46,9 @@ def read_rows(path: Path) -> Iterator[DataRow]:
 
 
 def read_fields(path: Path, check_header: HeaderCheck | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The line and the named cells of every row, whatever they are; `check_header` sees the columns of a table first."""
+    """The line and the named cells of every row, whatever they are; `check_header` sees the columns of a
+    table first.
+    """
     readers = {".csv": _read_table, ".tsv": _read_table, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
         raise ValueError(f"{path}: the ending must be one of {', '.join(readers)}")

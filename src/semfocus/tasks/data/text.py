@@ -8,7 +8,8 @@ from pathlib import Path
 
 from semfocus.tasks.data.files import not_utf8
 
-#: `text:stdlib`: modules that every supported Python has as one file of that name, in this order; the last of them are held out
+#: `text:stdlib`: modules that every supported Python has as one file of that name, in this order; the last of
+#: them are held out
 STDLIB = "stdlib"
 STDLIB_MODULES = tuple(
     """
@@ -41,7 +42,9 @@ class Text:
 
 
 def read_text(path: Path | None) -> Text:
-    """The text of a file, of all files under a folder in the order of their paths, or (None) of the standard library."""
+    """The text of a file, of all files under a folder in the order of their paths, or (None) of the standard
+    library.
+    """
     files = _stdlib_files() if path is None else _files(path)
     stamps = tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     text = _read(stamps)
