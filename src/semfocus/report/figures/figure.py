@@ -121,7 +121,13 @@ class Look:
             "axisY": {"ticks": False, "labelPadding": 5},
             "axisX": {"grid": False, "domain": True},
             "legend": {
-                **{"labelColor": text, "labelFontSize": 12, "orient": "bottom", "columns": 4},
+                **{
+                    "labelColor": text,
+                    "labelFontSize": 12,
+                    "orient": "bottom",
+                    "columns": 4,
+                    "columnPadding": 24,
+                },
                 **{"titleColor": soft, "symbolBaseFillColor": soft, "symbolBaseStrokeColor": soft},
             },
             "title": {

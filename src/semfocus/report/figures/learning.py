@@ -81,7 +81,9 @@ def _panel(title: str, own: pl.DataFrame) -> Panel | None:
     target = own["target"][0]
     if own["log"][0]:
         level = None if target is None else (target, f"target {target:.3g}")
-        return line_panel(title, own, lambda values: logarithmic(values, room=1.03), level=level)
+        return line_panel(
+            title, own, lambda values: logarithmic(values, room=1.03), level=level, level_words="left"
+        )
     return accuracy_panel(title, own, target)
 
 

@@ -80,10 +80,14 @@ def line_panel(
     x: str = "epoch",
     member: str = "seed",
     level: Meant | None = None,
+    level_words: str = "right",
     upright: Meant | None = None,
     dots: bool = False,
 ) -> Panel | None:
-    """None without a value. `level` and `upright` are lines that mean something, `dots` mark where it was measured."""
+    """None without a value. `level` and `upright` are lines that mean something, `dots` mark where it was measured.
+
+    Curves that fall to their level leave room for its words on the left.
+    """
     values = rows["value"].drop_nulls().to_list()
     if not values:
         return None
@@ -115,7 +119,7 @@ def line_panel(
             looks = {**upwards, "opacity": look.picked(1, 0.1)}
             marks.append(mark("circle", looks, where="datum.member === null", size=22, clip=True))
         for name in meant:
-            marks += _meant(look, index, name, axis)
+            marks += _meant(look, index, name, axis, level_words)
         if not look.live:
             return layers(data, *marks)
         marks.append(_pointer(upwards, look, index, x, member, axis.form))
@@ -123,7 +127,7 @@ def line_panel(
         return layers(data, *marks, params=[look.pick])
 
     kept = ["arm", "member", "x", "value", "low", "high", *extra]
-    kind = ("line", *arms, axis.kind, *extra, x, member, dotted, *meant)
+    kind = ("line", *arms, axis.kind, *extra, x, member, dotted, *meant, level_words)
     return Panel(title, _hoverable(rows.select(kept)), draw, values=own, kind=kind)
 
 
@@ -148,14 +152,16 @@ def _pointer(lines: Spec, look: Look, index: int, x: str, member: str, form: str
     return mark("point", shown, where="datum.found", params=[hover], size=42, filled=True, clip=True)
 
 
-def _meant(look: Look, index: int, name: str, axis: Axis) -> list[Spec]:
+def _meant(look: Look, index: int, name: str, axis: Axis, side: str) -> list[Spec]:
     """A line that means something, with its words: across at a value, or upright at a place."""
     soft = look.paint("soft")
     place = {"datum": look.value(index, name), "type": "quantitative"}
     where: Spec
     if name == "level":
         along = {"y": {**place, **axis.parts(look, index)}}
-        beside, where = {**along, "x": {"value": "width"}}, {"align": "right", "dx": -3, "dy": 8}
+        left = side == "left"
+        beside = {**along, "x": {"value": 0 if left else "width"}}
+        where = {"align": side, "dx": 3 if left else -3, "dy": 8}
     else:
         along = {"x": place}
         beside, where = {**along, "y": {"value": "height"}}, {"align": "left", "dx": 4, "dy": -6}
