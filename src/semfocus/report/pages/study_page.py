@@ -90,7 +90,7 @@ def report_page(
     album = Album(chosen)
     # What must be drawn comes first: all else is prepared meanwhile.
     speedup = FIGURES["speedup"].of(summaries, inks=chosen)
-    forest = album.add(speedup)
+    forest = album.add(speedup) if speedup.frame["ratio"].count() else Markup("")
     curves = {id(each): FIGURES["curves"].of([each], inks=chosen) for each in summaries}
     overview = _overview(album, [curves[id(each)] for each in main])
     numbers = {id(summary): number for number, summary in enumerate(summaries, start=1)}
