@@ -49,7 +49,7 @@ def read_curves(path: Path, k: str = "5", threads: str = "1", direction: str = "
 
 
 def draw(curves: Curves) -> alt.LayerChart:
-    """The figure: a line a method, in the look of all figures, ours thick; fused attention lies on our full and is dashed."""
+    """The figure: a line a method, ours thick; SDPA lies on our full attention and is dashed."""
     names = {method: f"{method} (k = 5)" if method == OURS else method for method in curves}
     rows = [
         {"method": names[method], "length": length, "time": time, "ours": method == OURS}

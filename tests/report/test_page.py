@@ -19,6 +19,7 @@ from semfocus.report import write_report
 from semfocus.report.figures import FIGURES
 from semfocus.report.markdown import plain, report_text
 from semfocus.report.pages.study_page import report_page
+from semfocus.report.pages.template import environment
 from semfocus.report.tables import detail_table
 from semfocus.runs.plan import Plan
 from semfocus.words import number, p_value
@@ -286,3 +287,25 @@ def test_with_several_tasks_each_is_answered_in_a_few_words(records: list[dict],
         for arm in summary.arms:
             if arm.speedup is not None:
                 assert f"{arm.label} {bounded(arm.speedup)}" in answer
+
+
+def test_an_option_and_its_number_stay_on_one_line_and_are_escaped() -> None:
+    said = (
+        environment()
+        .from_string("{{ text|options }}")
+        .render(text="rerun <b> with --seeds 6, or --every-epoch")
+    )
+    assert said == (
+        'rerun &lt;b&gt; with <span class="unbroken">--seeds 6</span>, or <span class="unbroken">--every-epoch</span>'
+    )
+
+
+def test_where_nobody_reached_the_target_words_stand_in_place_of_the_speedups() -> None:
+    records = [
+        record_of(spec_of("even_pairs", pattern, seed), middle=math.inf)
+        for pattern in ("full", "top_k(5)")
+        for seed in (1, 2)
+    ]
+    page = report_page(records)
+    assert "No speedup is known" in page
+    assert "slower ←" not in page

@@ -85,11 +85,8 @@ def _unbroken(text: str) -> str:
 
 def _options(text: str) -> Markup:
     """An option of a command and its number stay on one line."""
-    return Markup(
-        re.sub(
-            r"--\w[\w-]*(?: \d+)?", r'<span class="unbroken">\g<0></span>', escape(_unbroken(visible(text)))
-        )
-    )
+    escaped = str(escape(_unbroken(visible(text))))  # a substitution in Markup would escape what it puts in
+    return Markup(re.sub(r"--\w[\w-]*(?: \d+)?", r'<span class="unbroken">\g<0></span>', escaped))
 
 
 def _accuracy(share: float | None) -> str:
