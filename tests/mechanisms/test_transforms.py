@@ -53,6 +53,18 @@ def test_vmap_drops_as_it_is_told():
         assert torch.equal(first, second) == (randomness == "same")
 
 
+@pytest.mark.parametrize("in_dims", [(0, 0, 0), (0, None, None), (None, 0, 0)], ids=str)
+def test_vmap_draws_keys_as_it_is_told(in_dims):
+    tensors = [
+        each[:1].repeat(4, 1, 1, 1) if dim == 0 else each[0]
+        for each, dim in zip(inputs(), in_dims, strict=True)
+    ]
+    for randomness in ("same", "different"):
+        mapped = torch.vmap(lambda *row: attention(*row, "random(2)"), in_dims, randomness=randomness)
+        found = mapped(*tensors)
+        assert all(torch.equal(found[0], each) for each in found) == (randomness == "same")
+
+
 @pytest.mark.parametrize("implementation", ["auto", "reference"])
 @pytest.mark.parametrize("text", ["top_k(3)", "full", "banded(3)", "top_p(0.5)", "random(2)", "banded(3)+G1"])
 def test_tensors_without_numbers_have_a_shape(text, implementation):

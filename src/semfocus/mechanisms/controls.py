@@ -70,12 +70,13 @@ def keep_drawn(seed: Seed, rows: Tensor, allowed: Tensor, num_kept: int) -> Tens
     kept = torch.zeros_like(allowed)
     num_kept = min(num_kept, allowed.shape[-1])
     taken = torch.full((*allowed.shape[:-1], num_kept), -1, device=allowed.device)
+    places = torch.arange(num_kept, device=allowed.device)
     for place in range(num_kept):
         limit = choices - choices.clamp(max=num_kept) + place
         drawn = (draws(seed, rows, torch.tensor(place, device=allowed.device)) * (limit + 1)) >> 32
         drawn = torch.where((taken == drawn).any(-1, keepdim=True), limit, drawn)
-        taken[..., place : place + 1] = drawn
-        kept |= rank == drawn
+        taken = torch.where(places == place, drawn, taken)  # not in place: vmap may hand in the seed alone
+        kept = kept | (rank == drawn)
     return kept & allowed
 
 
