@@ -312,3 +312,50 @@ def test_a_model_of_ours_says_where_its_pattern_is_given():
     config = ModelConfig(vocab_size=3, num_classes=2, max_length=6, d_model=8, d_mlp=8, num_blocks=1)
     with pytest.raises(ValueError, match="attention of ours with a pattern of its own"):
         apply(Classifier(config), TopK(2))
+
+
+class Adapter(nn.Module):
+    """As adapters do it: around a layer, whose weights it shows."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.weight, self.bias = layer, layer.weight, layer.bias
+
+    def forward(self, x):
+        return self.layer(x) + 1
+
+
+def with_adapter(attention):
+    attention.out_proj = Adapter(attention.out_proj)
+
+
+ADDITIONS = {
+    "adapter": with_adapter,
+    "hook": lambda attention: attention.out_proj.register_forward_hook(lambda *args: args[-1] + 1),
+    "hook before": lambda attention: attention.out_proj.register_forward_pre_hook(lambda *args: None),
+    "hook of gradients": lambda attention: attention.out_proj.register_full_backward_hook(lambda *args: None),
+    "method": lambda attention: setattr(attention.out_proj, "forward", lambda x: x),
+}
+
+
+@pytest.mark.parametrize("layers", [None, [1]], ids=["all", "a layer that is left out"])
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_what_sits_on_a_projection_that_torch_never_calls_is_refused(addition, layers):
+    model = nn.Sequential(nn.TransformerEncoderLayer(8, 2), nn.TransformerEncoderLayer(8, 2))
+    ADDITIONS[addition](model[0].self_attn)
+    before = type(model[0].self_attn)
+    with pytest.raises(ValueError, match=r"0\.self_attn has hooks or an adapter on out_proj"):
+        apply(model, "full", layers=layers)
+    assert type(model[0].self_attn) is before
+
+
+def test_what_sits_on_a_projection_is_refused_after_a_switch_too():
+    module = nn.MultiheadAttention(8, 2)
+    apply(module, "top_k(2)")
+    apply(module, "top_k(3)")  # hooks of our own are no reason
+    ADDITIONS["hook"](module)
+    with pytest.raises(ValueError, match="the model itself has hooks or an adapter on out_proj"):
+        apply(module, "top_k(2)")
+    ours = semfocus.MultiheadAttention(8, 2)
+    ADDITIONS["hook"](ours)
+    apply(ours, "top_k(2)")  # it has always called its projection

@@ -234,9 +234,11 @@ def restore(model: nn.Module) -> None:
 def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None]) -> None:
     """Refuse before anything is changed."""
     _refuse_cross_attention(found, patterns)
+    before = vars(model)[_UNDO].torch if _UNDO in vars(model) else TorchUndo()
     for each, pattern in zip(found, patterns, strict=True):
-        if pattern is not None and each.kind == "torch":
-            check_module(each.module, pattern)
+        if each.kind == "torch":
+            # A layer that is left out is full attention of ours.
+            check_module(each.name, each.module, pattern or Full(), before)
         elif pattern is not None:
             check_attention(each, pattern)
     inside = [module for module in model.modules() if module is not model and _UNDO in vars(module)]

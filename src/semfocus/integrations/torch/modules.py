@@ -6,9 +6,11 @@ from typing import Any
 
 from torch import nn
 
+from semfocus.integrations.first_pass import is_watching
 from semfocus.integrations.torch.multihead import MultiheadAttention, check_pattern
 from semfocus.mechanisms import Pattern
 
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _OURS = ("pattern", "inverse_temperature", "_qkv_same_embed_dim", "_old_forward")
 
 
@@ -29,10 +31,26 @@ class TorchUndo:
             encoder.use_nested_tensor = used
 
 
-def check_module(module: nn.Module, pattern: Pattern) -> None:
-    """Refuse before anything is changed."""
+def check_module(name: str, module: nn.Module, pattern: Pattern, undo: TorchUndo) -> None:
+    """Refuse before anything is changed. undo: what to put back of an earlier switch."""
     assert isinstance(module, nn.MultiheadAttention)
     check_pattern(module, pattern)
+    came_as = next((cls for each, cls, _ in undo.modules if each is module), type(module))
+    if came_as is nn.MultiheadAttention and _has_additions(module.out_proj):
+        raise ValueError(
+            f"{name or 'the model itself'} has hooks or an adapter on out_proj, which nn.MultiheadAttention takes the "
+            "weights of and never calls: they would count after semfocus.apply and did not before; remove them first"
+        )
+
+
+def _has_additions(projection: nn.Module) -> bool:
+    """Whether to call a projection may be more than a product with its weight."""
+    if type(projection).forward is not nn.Linear.forward:
+        return True
+    if "forward" in vars(projection) and "_old_forward" not in vars(projection):
+        return True  # accelerate's, beside an _old_forward, moves weights only
+    hooks = (vars(projection)[name].values() for name in _HOOKS)
+    return any(not is_watching(hook) for each in hooks for hook in each)
 
 
 def switch_module(module: nn.Module, pattern: Pattern, inverse_temperature: float, undo: TorchUndo) -> None:
