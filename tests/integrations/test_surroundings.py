@@ -151,3 +151,25 @@ def test_what_a_tokenizer_adds_is_passed_on_as_before():
     stock = model(**inputs).logits
     apply(model, "full")
     torch.testing.assert_close(model(**inputs).logits, stock, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["wrapper", "in place"])
+def test_check_runs_a_compiled_model_without_its_compiler(way):
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    model = encoder()
+    apply(model, TopK(3))
+    torch._dynamo.reset()
+    if way == "wrapper":
+        model = torch.compile(model, backend=backend)
+    else:
+        model.compile(backend=backend)
+    report = check(model, numbers())
+    assert report.ok, report
+    assert not graphs
+    model(numbers())
+    assert graphs

@@ -3,7 +3,7 @@
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -71,7 +71,7 @@ def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
     True
     """
     report = CheckReport()
-    with _left_as_it_is(model), unwatched():
+    with _left_as_it_is(model), unwatched(), _uncompiled():
         _Check(model, Inputs(args, inputs), report).run()
     return report
 
@@ -343,6 +343,13 @@ def _left_as_it_is(model: nn.Module) -> Iterator[None]:
                 held.update(values)
             for buffer, value in buffers:
                 buffer.copy_(value)
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """What torch.compile wraps runs as Python, operation by operation; its compiler is slow to load, and is not."""
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 @contextmanager
