@@ -1,12 +1,15 @@
 """Reminds of the pattern that a loaded Hugging Face model was saved with and does not use yet."""
 
+import json
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import wraps
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 #: the entry of a config that remembers the choice, so that it is saved and loaded with the model
 ENTRY = "semfocus"
@@ -14,26 +17,59 @@ _MODULE = "transformers.modeling_utils"
 
 
 class Reminder:
-    """A hook before the forward pass of a loaded model, until `apply` removes it; it warns once."""
+    """A hook before the forward pass of a loaded model and of the models inside it, until `apply` removes it.
 
-    def __init__(self) -> None:
-        self.has_warned = False
+    All of them warn once, also while a compiler traces.
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words, self.key = words, uuid4().hex
 
     def __call__(self, model: Any, args: tuple[Any, ...]) -> None:
-        import torch
+        _warn_once(self.key, self.words)
 
-        if self.has_warned or torch.compiler.is_compiling():
-            return
-        self.has_warned = True
-        warnings.warn(
-            f"{type(model).__name__} was saved with {_patterns(model)} and is full attention until semfocus.apply(model) "
-            "is called",
-            stacklevel=2,
+
+#: the reminders that were heard
+_HEARD: set[str] = set()
+
+
+def _warn_once(key: str, words: str) -> bool:
+    if key not in _HEARD:
+        _HEARD.add(key)
+        warnings.warn(words, stacklevel=3)
+    return False
+
+
+#: the compiler calls it while it traces and keeps what it returns, instead of tracing the warning
+_warn_once._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _words(model: Any, source: Any, options: dict[str, Any]) -> str | None:
+    """What to say of a loaded model, if its own config or that of the whole model it was part of has an entry."""
+    name = type(model).__name__
+    entry = getattr(getattr(model, "config", None), ENTRY, None)
+    if entry is not None:
+        return f"{name} was saved with {_patterns(entry)} and is full attention until semfocus.apply(model) is called"
+    entry = _saved(source, options).get(ENTRY)
+    if entry is not None:
+        return (
+            f"{name} is a part of a model that was saved with {_patterns(entry)}, and is full attention until "
+            "semfocus.apply(model, pattern) is called"
         )
+    return None
 
 
-def _patterns(model: Any) -> str:
-    entry = getattr(model.config, ENTRY)
+def _saved(source: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The config in a folder that a model was loaded from."""
+    try:
+        text = Path(source, options.get("subfolder") or "", "config.json").read_text(encoding="utf-8")
+        config = json.loads(text)
+    except (OSError, TypeError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def _patterns(entry: Any) -> str:
     texts = entry.get("patterns") if isinstance(entry, dict) else None
     return ", ".join(dict.fromkeys(text for text in texts or () if text)) or "a pattern"
 
@@ -44,6 +80,14 @@ def forget(model: Any) -> None:
         for key, hook in list(module._forward_pre_hooks.items()):
             if isinstance(hook, Reminder):
                 del module._forward_pre_hooks[key]
+
+
+def _attach(reminder: Reminder, model: Any, base: Any) -> None:
+    """To a model and all models inside it, which may be called alone."""
+    forget(model)
+    for module in model.modules():
+        if isinstance(module, base):
+            module.register_forward_pre_hook(reminder)
 
 
 def remind_of_loaded_models() -> None:
@@ -87,9 +131,9 @@ def _wrap(module: ModuleType) -> None:
     def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
         loaded = load(cls, *args, **options)
         model = loaded[0] if isinstance(loaded, tuple) else loaded
-        if getattr(getattr(model, "config", None), ENTRY, None) is not None:
-            forget(model)
-            model.register_forward_pre_hook(Reminder())
+        words = _words(model, args[0] if args else options.get("pretrained_model_name_or_path"), options)
+        if words is not None:
+            _attach(Reminder(words), model, base)
         return loaded
 
     from_pretrained._reminds = True  # type: ignore[attr-defined]

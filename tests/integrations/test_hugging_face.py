@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from semfocus import Banded, BlockLocal, Full, Random, TopK, WithGlobals, apply, capture, restore
+from semfocus.reminder import Reminder
 from tests.integrations.tiny_configs import tiny_config
 from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens, transformers
 
@@ -352,6 +354,48 @@ def test_a_loaded_model_reminds_once_and_not_after_apply(tmp_path):
         stock = build("llama")
         stock.save_pretrained(tmp_path / "stock")
         logits(type(stock).from_pretrained(tmp_path / "stock"), "llama")
+
+
+@pytest.mark.parametrize("way", ["inside", "compiled", "copied"])
+def test_a_loaded_model_reminds_however_it_is_called(way, tmp_path):
+    model = build("llama")
+    apply(model, TopK(2))
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path)
+    calls = {
+        "inside": lambda: loaded.model(tokens()),
+        "compiled": lambda: torch.compile(loaded, backend="eager", fullgraph=True)(tokens()),
+        "copied": lambda: pickle.loads(pickle.dumps(loaded))(tokens()),
+    }
+    torch._dynamo.reset()
+    with pytest.warns(UserWarning, match=r"LlamaForCausalLM was saved with top_k\(2\) and is full"):
+        calls[way]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calls[way]()
+        loaded(tokens())
+    apply(loaded)
+    assert not any(
+        isinstance(hook, Reminder) for part in loaded.modules() for hook in part._forward_pre_hooks.values()
+    )
+
+
+def test_a_part_of_a_switched_model_reminds_when_it_is_loaded_alone(tmp_path):
+    parts = {"image_size": 16, "initializer_range": 0.4}
+    model = transformers.SiglipModel(tiny_config(transformers.SiglipConfig, **parts))
+    apply(model, TopK(2))
+    model.save_pretrained(tmp_path / "whole")
+    part = transformers.SiglipVisionModel.from_pretrained(tmp_path / "whole")
+    pixels = torch.randn(1, 3, 16, 16)
+    with pytest.warns(UserWarning, match=r"part of a model that was saved with top_k\(2\), and is full"):
+        part(pixels)
+    apply(part, TopK(2))
+    restore(part)
+    part.save_pretrained(tmp_path / "part")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        part(pixels)
+        transformers.SiglipVisionModel.from_pretrained(tmp_path / "part")(pixels)
 
 
 @pytest.mark.parametrize(
