@@ -162,6 +162,7 @@ WHICH_KEYS_SMALL, WHICH_KEYS_PAPER = _pair(
         ("top_k(5) initial keys", "top_k(5)"),
         ("top_k(5) noisy 0.5", "top_k(5)"),
         ("top_k(5) noisy 1", "top_k(5)"),
+        ("random(5,fixed)", "full"),
     ],
 )
 WHEN_SMALL, WHEN_PAPER = _pair(
