@@ -1,7 +1,11 @@
 """What an attempt checks before it continues a run."""
 
+import errno
+import os
+
 import pytest
 
+from semfocus.durable import intercept
 from semfocus.kernels.cpu.library import load_library
 from semfocus.runs import open_store, result_digest
 from semfocus.runs.checkpoints import load_newest
@@ -49,6 +53,23 @@ def test_other_numerics_in_the_middle_of_a_run_are_recorded(store, tiny_spec) ->
     library = load_library()
     kernels = "none" if library is None else library.instruction_set
     assert record["environment"]["numerics"]["kernels"] == kernels
+
+
+def test_a_best_checkpoint_that_cannot_be_read_is_not_replaced_by_a_worse_one(store, tiny_spec) -> None:
+    spec = tiny_spec()
+    interrupted(spec, store, 1)
+    directory = store.directory(spec)
+    before = sorted(directory.checkpoints.glob("best-*/*"))
+
+    def fail(kind, path, make, arguments):
+        if kind == "read" and path.parent.name.startswith("best-"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return make(*arguments)
+
+    with intercept(fail), pytest.raises(OSError, match="Input/output error"):
+        run(spec, store)
+    assert sorted(directory.checkpoints.glob("best-*/*")) == before
+    assert run(spec, store)["state"] == "done"
 
 
 def test_a_best_checkpoint_from_an_abandoned_future_is_removed(store, tiny_spec) -> None:

@@ -8,7 +8,14 @@ import torch
 
 from semfocus.model import Classifier, LanguageModel, ModelConfig
 from semfocus.runs import RunDirectory, RunSpec, Store
-from semfocus.runs.checkpoints import load_newest, remove_after, remove_older, weights_digest
+from semfocus.runs.checkpoints import (
+    load_epoch,
+    load_newest,
+    newest_epoch,
+    remove_after,
+    remove_older,
+    weights_digest,
+)
 from semfocus.runs.directory import epoch_rows, probe_rows_of, steps_of
 from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
@@ -150,8 +157,11 @@ def tokenizer_of_run(spec: RunSpec, directory: RunDirectory) -> dict[str, Any]:
 def _score_of_best(directory: RunDirectory, rows: list[dict[str, Any]], by_loss: bool) -> float:
     """What the best checkpoint on disk reached; less than anything if there is none, so that the next epoch
     becomes the best.
+
+    One that cannot be read at the moment is an error: the next epoch would take its place.
     """
-    best, _ = load_newest(directory.checkpoints, "best")
+    epoch = newest_epoch(directory.checkpoints, "best")
+    best, _ = (None, []) if epoch is None else load_epoch(directory.checkpoints, epoch, ("best",))
     reached = [
         held_out_score(row, by_loss) for row in rows if best is not None and row["epoch"] == best.epoch
     ]
