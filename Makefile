@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test quicktest portable emulate slow bench sanitize older packages lint format lock clean
+.PHONY: install study learn test quicktest portable torture torture-long emulate slow bench sanitize older packages lint format lock clean
 
 install: $(INSTALLED)
 
@@ -34,6 +34,12 @@ quicktest: install ## the linter, a core of the tests, and those that your chang
 
 portable: install ## the tests as other machines would see them, in the background (half an hour; again: how far it is)
 	$(BIN)/python tests/portable.py
+
+torture: install ## faults at every operation on files, and loss of power, as one table (again: it continues)
+	$(BIN)/python -m tests.faults.torture
+
+torture-long: install ## the same with ten times as many states after a loss of power
+	$(BIN)/python -m tests.faults.torture --states 700
 
 # Debian: apt install qemu-user g++-aarch64-linux-gnu
 emulate: install ## the kernels' self-test here, on emulated processors and compiled for aarch64 (minutes)
