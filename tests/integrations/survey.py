@@ -1,13 +1,16 @@
 """Every family of transformers that a tiny config builds: is it switched, refused and why, and is full attention stock?
 
 python -m tests.integrations.survey [FAMILY ...]    prints a line per family, and the table of docs/hugging_face.md
+python -m tests.integrations.survey --page docs/hugging_face_families.md    writes the page with all families, too
 """
 
+import argparse
 import inspect
-import sys
+import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -98,7 +101,7 @@ def _is_eager(model: Any, inputs: dict[str, Any], ours: list[torch.Tensor]) -> b
         model.set_attn_implementation(before)
 
 
-def build(family: str) -> Any:
+def build(family: str, **changes: Any) -> Any:
     """The causal language model of a family, or else its bare model; on the meta device first, to see how
     large it is.
     """
@@ -113,7 +116,7 @@ def build(family: str) -> Any:
     except Exception as error:
         raise NotBuiltError(f"no class: {error}") from error
     model_class = classes[0] if isinstance(classes, tuple) else classes
-    config = tiny_config(config_class, is_decoder=family in CAUSAL, use_timm_backbone=False)
+    config = tiny_config(config_class, is_decoder=family in CAUSAL, use_timm_backbone=False, **changes)
     with torch.device("meta"):
         shape = tiny_model(model_class, config)
     number = sum(each.numel() for each in shape.parameters())
@@ -197,17 +200,67 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+_PAGE = """# Families of Hugging Face, one by one
+
+Every family of transformers {version} and what `semfocus.apply(model, "full")` does to a tiny model
+of it ([how, and what it means](hugging_face.md#what-is-honoured-what-is-refused)). Written by
+`python -m tests.integrations.survey --page docs/hugging_face_families.md`; a slow test keeps it
+true. The model is one class of its family: the causal language model where there is one, else the
+bare model. Where a model needs a library, the survey goes without it.
+
+{table}
+"""
+
+
+def page(rows: list[Row]) -> str:
+    """docs/hugging_face_families.md"""
+    parts = [_PAGE.format(version=transformers.__version__, table=table(rows))]
+    for outcome, words in OUTCOMES.items():
+        found = [row for row in rows if row.outcome == outcome]
+        if not found:
+            continue
+        reasons = [_short(row) for row in found]
+        titles = ["family", *["model"] * any(row.model for row in found), *["why"] * any(reasons)]
+        parts.append(f"## {words[0].upper()}{words[1:]} ({len(found)})\n")
+        parts += ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+        for row, reason in zip(found, reasons, strict=True):
+            cells = {"family": row.family, "model": row.model, "why": reason.replace("|", "\\|")}
+            parts.append("| " + " | ".join(cells[title] for title in titles) + " |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _short(row: Row) -> str:
+    """The reason in a few words, without numbers that differ between machines."""
+    reason = " ".join(row.reason.split())
+    if row.outcome in ("eager", "no attention"):
+        return ""
+    if library := re.search(r"requires the (\w+) library", reason):
+        return f"needs {library[1]}"
+    if row.outcome == "not run":
+        missing = re.search(r"missing \d+ required positional arguments?: (.*)", reason)
+        return f"needs {missing[1]}".replace("'", "") if missing else ""
+    reason = re.sub(r"^\w+ cannot be switched: |^no tiny |^.* for validator '\w+': |\w*Error: ", "", reason)
+    return reason if len(reason) <= 160 else reason[:160].rpartition(" ")[0] + " ..."
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--page", type=Path)
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     rows = []
-    for family in sys.argv[1:] or families():
+    for family in given.families or families():
         rows.append(look_at(family))
         print(
             f"{rows[-1].family:28} {rows[-1].outcome:13} {rows[-1].model:40} {rows[-1].reason[:400]}",
             flush=True,
         )
     print(table(rows))
+    if given.page:
+        given.page.write_text(page(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
