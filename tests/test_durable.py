@@ -169,3 +169,23 @@ def test_a_tree_is_removed_without_following_links(tmp_path: Path) -> None:
     remove_tree(tmp_path / "tree")
     assert names_in(tmp_path) == ["elsewhere"]
     assert names_in(tmp_path / "elsewhere") == ["file"]
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_durably(pipe, b"content")
+        assert os.read(reader, 100) == b"content"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(OSError, match="No such device"):  # nobody reads: no wait
+        write_durably(pipe, b"more")
+
+
+def test_output_to_a_device_leaves_the_device() -> None:
+    assert Path(os.devnull).is_char_device()
+    assert os.path.samefile(write_text(os.devnull, "a page"), os.devnull)
+    assert Path(os.devnull).is_char_device()

@@ -7,6 +7,7 @@ them fail, and notes what a disk was asked to do: see `intercept`.
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -25,7 +26,11 @@ def write_durably(path: Path, content: bytes) -> None:
     """Write beside the target, force to disk, then take its place in one step.
 
     Processes of two machines may have one number: the name of the temporary file is drawn as well.
+    A device or a pipe, such as /dev/stdout, is written to: taking its place would destroy it.
     """
+    if _is_stream(path):
+        _write_to_stream(path, content)
+        return
     temporary, file = _own_partial(path)
     try:
         with file:
@@ -38,6 +43,21 @@ def write_durably(path: Path, content: bytes) -> None:
             error.filename = str(path)  # whoever reads the message knows this one
         raise
     sync_directory(path.parent)
+
+
+def _is_stream(path: Path) -> bool:
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+    return False
+
+
+def _write_to_stream(path: Path, content: bytes) -> None:
+    with open_file(
+        path, os.O_WRONLY | os.O_NONBLOCK
+    ) as file:  # a pipe that nobody reads is an error, no wait
+        os.set_blocking(file.fileno(), True)
+        _write_all(file, content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -63,10 +83,14 @@ def append_durably(path: Path, content: bytes, complete: Callable[[int, int], in
 
 def write_whole(file: FileIO, content: bytes) -> None:
     """Write all of it, however little the disk takes at a time, and force it to disk."""
+    _write_all(file, content)
+    sync(file)
+
+
+def _write_all(file: FileIO, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[write(file, left) :]
-    sync(file)
 
 
 def _own_partial(path: Path) -> tuple[Path, FileIO]:
