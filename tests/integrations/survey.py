@@ -62,7 +62,7 @@ def look_at(family: str) -> Row:
     except NotBuiltError as error:
         return Row(family, "", "not built", str(error))
     name = type(model).__name__
-    inputs, stock = _first_that_runs(model)
+    inputs, stock = first_that_runs(model)
     try:
         semfocus.apply(model, "full")
     except ValueError as error:
@@ -125,7 +125,7 @@ def build(family: str, **changes: Any) -> Any:
     return tiny_model(model_class, config)
 
 
-def _first_that_runs(model: Any) -> tuple[dict[str, Any] | None, Any]:
+def first_that_runs(model: Any) -> tuple[dict[str, Any] | None, Any]:
     reason: Any = "none"
     for inputs in _candidates(model):
         try:
