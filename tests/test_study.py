@@ -239,6 +239,7 @@ LANDSCAPES = LandscapeOptions(points=3)
 """
 
 
+@pytest.mark.slow
 def test_a_study_file_of_version_0_1_is_read_with_a_warning(store: Store, tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -219,6 +219,7 @@ def test_mistakes_are_one_line(
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_the_campaign_of_the_results_counts_what_was_exported() -> None:
     """Its specs are those of the exported runs: another digest would train them all again."""
     words = (

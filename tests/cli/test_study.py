@@ -137,7 +137,11 @@ def ended_by(number: int, *words: str, ignoring: bool = False) -> "tuple[int, st
 
 @pytest.mark.parametrize("executor", [pytest.param("pool", marks=pytest.mark.slow), "serial"])
 @pytest.mark.parametrize(
-    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+    ("number", "code", "word"),
+    [
+        pytest.param(signal.SIGINT, 130, "interrupted", marks=pytest.mark.slow),
+        (signal.SIGTERM, 143, "terminated"),
+    ],
 )
 def test_a_study_that_is_asked_to_end_saves_its_runs(
     number: int, code: int, word: str, executor: str
@@ -274,6 +278,7 @@ def test_a_mistake_in_a_file_is_shown_with_its_line() -> None:
     assert "(mine.py, line 2)" in invoke("mine.py").stderr
 
 
+@pytest.mark.slow
 def test_tuned_searches_on_its_own_seeds_and_reports_on_others() -> None:
     result = printed("tuned", "--seeds", "2", "--patterns", "full x1;top_k(5)", *SERIAL)
     assert {record["spec"]["seed"] for record in result["records"]} == set(PAPER_SEEDS[:2])

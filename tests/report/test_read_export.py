@@ -180,6 +180,7 @@ def test_the_committed_results_can_be_read(folder: str) -> None:
             assert reached == record.summary["epochs_to_target"]
 
 
+@pytest.mark.slow
 def test_the_committed_results_join_what_was_measured_with_its_runs() -> None:
     """The probes of `why` are of runs whose curves are in `small`."""
     records = [record for record in read_export(RESULTS) if record.curve]

@@ -159,6 +159,7 @@ trial(Path(sys.argv[1]), watcher=Dies(), checkpoint_seconds=0.0)
 
 
 @pytest.mark.kill
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_continued(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
