@@ -38,8 +38,8 @@ portable: install ## the tests as other machines would see them, in the backgrou
 torture: install ## faults at every operation on files, and loss of power, as one table (again: it continues)
 	$(BIN)/python -m tests.faults.torture
 
-torture-long: install ## the same with ten times as many states after a loss of power
-	$(BIN)/python -m tests.faults.torture --states 700
+torture-long: install ## the same in hours: all cases, and more of them
+	$(BIN)/python -m tests.faults.torture --long
 
 # Debian: apt install qemu-user g++-aarch64-linux-gnu
 emulate: install ## the kernels' self-test here, on emulated processors and compiled for aarch64 (minutes)

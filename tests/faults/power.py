@@ -5,11 +5,14 @@ directory is one step. Nothing else. Of what was not forced any part may be ther
 whatever order, and of the bytes written any sectors of 512, the others zero or as before, with any length in between.
 """
 
+import contextlib
 import hashlib
+import io
 import itertools
 import os
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -20,9 +23,10 @@ from semfocus.durable import intercept
 from semfocus.runs import open_store
 from semfocus.runs.directory import DamagedRun
 from semfocus.runs.trial_directory import TrialRunDirectory
-from tests.faults.matrix import Ready
+from tests.faults.kept import Effort, Kept, Part, Row
+from tests.faults.matrix import Ready, in_memory, ready
 from tests.faults.planting import in_child
-from tests.faults.scenarios import left_in
+from tests.faults.scenarios import SCENARIOS, left_in
 
 SECTOR = 512
 Tree = dict[str, bytes | None]  # None: a directory
@@ -304,3 +308,28 @@ def _opened(folder: Path) -> str | None:
         return None
     corrupt = [record for record in open_store(folder / "runs").records() if record.state == "corrupt"]
     return f"a corrupt run: {corrupt[0].reason}" if corrupt else None
+
+
+def cut_power(kept: Kept, effort: Effort) -> None:
+    """Every scenario that is missing, with more states after each operation where there is time."""
+    num = 700 if effort.is_long else 70
+    done = {row["scenario"] for row in kept.rows("power") if row["states per moment"] == num}
+    for name in SCENARIOS.keys() - done:
+        with in_memory() as folder:
+            with contextlib.redirect_stdout(io.StringIO()):
+                made = ready(name, folder / "one")
+            started = time.monotonic()
+            row = {"part": "power", "scenario": name, "states per moment": num, **vars(lose_power(made, num))}
+            kept.add({**row, "seconds": time.monotonic() - started})
+
+
+def _table(rows: list[Row]) -> str:
+    columns = ("moments", "states", "distinct", "continued")
+    lines = [f"{'loss of power':<14}" + "".join(f"{name:>11}" for name in columns) + "  bad  seconds"]
+    for row in rows:
+        numbers = "".join(f"{row[name]:>11}" for name in columns)
+        lines.append(f"{row['scenario']:<14}{numbers}  {len(row['problems']):>3}  {row['seconds']:>7.0f}")
+    return "\n".join(lines)
+
+
+PART = Part("power", cut_power, _table)
