@@ -42,16 +42,17 @@ MEASURED = (
     "[Lengths((4, 6), num=8), Inside(epochs=('0', 'last'), samples=4), Twins(), "
     "Landscape(points=3, samples=8)]"
 )
-WORDS = ("study", "recipe.py", "--executor", "serial", "--no-report", "--quiet", "--device", "cpu")
+WORDS = ("study", "recipe.py", "--no-report", "--quiet", "--device", "cpu")
 SETTINGS = TrialSettings(steps=4, batch_size=4, looks=4, warmup_steps=1, held_out=8)
 
 
-def study() -> int:
+def study(*how: str) -> int:
+    """The command; without words about how, on the serial executor."""
     assert train_runs.__kwdefaults__ is not None
     before = train_runs.__kwdefaults__["checkpoint_seconds"]
     train_runs.__kwdefaults__["checkpoint_seconds"] = 0.0  # a checkpoint after every epoch
     try:
-        app(list(WORDS), standalone_mode=True)
+        app([*WORDS, *(how or ("--executor", "serial"))], standalone_mode=True)
     except SystemExit as ended:
         return int(ended.code or 0)
     finally:

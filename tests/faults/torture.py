@@ -12,11 +12,11 @@ import sys
 
 import torch
 
-from tests.faults import matrix, power
+from tests.faults import kills, matrix, power
 from tests.faults.kept import Effort, Kept
 from tests.portable import fingerprint
 
-PARTS = {part.name: part for part in (matrix.PART, power.PART)}
+PARTS = {part.name: part for part in (matrix.PART, power.PART, kills.PART)}
 
 
 def main() -> int:
