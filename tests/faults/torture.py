@@ -14,9 +14,18 @@ import torch
 
 from tests.faults import kills, matrix, power
 from tests.faults.kept import Effort, Kept
+from tests.kernels.numerics import campaign as numerics
 from tests.portable import fingerprint
 
-PARTS = {part.name: part for part in (matrix.PART, power.PART, kills.PART)}
+PARTS = {
+    part.name: part
+    for part in (
+        matrix.PART,
+        power.PART,
+        kills.PART,
+        numerics.PART,
+    )
+}
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""Rounding errors, repeats and memory of the kernels under inputs chosen to hurt."""
