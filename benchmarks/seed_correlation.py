@@ -7,6 +7,11 @@ and the p of the pooled test with pairs flipped one by one, as `semfocus` does, 
 flipped together.
 
     python benchmarks/seed_correlation.py results
+
+With --simulate instead, how often either test finds a difference (p at most 0.05) where log ratios have the
+scatter of `small` and a correlation between the tasks of a seed:
+
+    python benchmarks/seed_correlation.py --simulate 2000
 """
 
 import argparse
@@ -20,9 +25,13 @@ from semfocus.analysis.findings import Finding, findings_of
 from semfocus.analysis.statistics import Speedup, sign_flip_p
 from semfocus.analysis.summaries import analyse
 from semfocus.report.export import read_export
+from verdict_power import SPREAD
 
 PERMUTATIONS = 10_000
 FEWEST_SEEDS = 5
+#: tasks and seeds of a study: `small` as it was, the controls, and what six seeds allow
+SIZES = ((6, 5), (5, 8), (6, 6))
+CORRELATIONS = (0.0, 0.05, 0.1, 0.2, 0.34)
 
 
 def by_seed(tasks: Sequence[Speedup]) -> "numpy.ndarray":
@@ -74,12 +83,41 @@ def rows(folder: Path) -> Iterator[list[str]]:
             yield found
 
 
+def simulated(repeats: int) -> Iterator[list[str]]:
+    """By size and correlation: the share of studies in % with p at most 0.05, pairs and seeds flipped, without
+    a difference and for a true 1.3x.
+    """
+    for num_tasks, num_seeds in SIZES:
+        for between in CORRELATIONS:
+            draw = numpy.random.default_rng(num_tasks * num_seeds)
+            found = numpy.zeros(4)
+            for _ in range(repeats):
+                shared = draw.normal(0, SPREAD, num_seeds)
+                own = draw.normal(0, SPREAD, (num_tasks, num_seeds))
+                noise = numpy.sqrt(between) * shared + numpy.sqrt(1 - between) * own
+                for place, logs in enumerate((noise, noise + numpy.log(1.3))):
+                    found[2 * place] += sign_flip_p(list(logs.ravel())) <= 0.05
+                    found[2 * place + 1] += sign_flip_p(list(logs.sum(axis=0))) <= 0.05
+            yield [
+                f"{num_tasks} x {num_seeds}",
+                f"{between:g}",
+                *(f"{100 * share:.1f}" for share in found / repeats),
+            ]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="of exported runs")
-    found = list(rows(parser.parse_args(arguments).folder))
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("folder", type=Path, nargs="?", help="of exported runs")
+    what.add_argument("--simulate", type=int, metavar="N", help="so many studies per row")
+    chosen = parser.parse_args(arguments)
+    if chosen.simulate:
+        columns = ("tasks x seeds", "correlation", "wrong, pairs", "seeds", "1.3x found, pairs", "seeds")
+        print_markdown(columns, simulated(chosen.simulate))
+        return
+    found = list(rows(chosen.folder))
     titles = ["contrast", "tasks x seeds", "correlation", "p of it", "pooled p, pairs", "pooled p, seeds"]
     print_markdown(titles, iter(found))
     values = sorted(float(each[2]) for each in found)

@@ -8,7 +8,7 @@ import pytest
 from semfocus.analysis.claims import judge_all
 from semfocus.analysis.claims.evidence import pooled_race, race
 from semfocus.analysis.comparisons import Contrast
-from semfocus.analysis.plans import analyse_planned, planned_findings
+from semfocus.analysis.plans import Analysis, analyse_planned, planned_findings
 from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
 from semfocus.analysis.why.measured_runs import measured_tasks
@@ -76,6 +76,38 @@ def test_what_was_declared_for_an_only_task_is_asked_beside_pooled_tasks() -> No
     assert [(each.task, each.study) for each in asked] == [(None, "small"), ("listops", "quick")]
     names = [each.name for each in finding_table(asked).rows]
     assert names[1].startswith("top_k(5) against full, listops (primary in quick)")
+
+
+def test_another_primary_contrast_in_a_later_call_hides_not_the_first() -> None:
+    """Which of two plans is the newer is not known of exports: files of a clone have no times."""
+    one, other = runs("parity", 6), runs("even_pairs", 6)
+    plans = [plan("quick", one, [TOP_K]), plan("quick", other, [list(reversed(TOP_K)), TOP_K])]
+    for order in (plans, plans[::-1]):
+        found = planned_findings(analyse_planned([*one, *other], order), order)
+        primary = {(each.task, each.contrast) for each in found if each.is_primary}
+        assert primary == {("parity", tuple(TOP_K)), ("even_pairs", tuple(reversed(TOP_K)))}
+
+
+def test_a_part_of_a_study_with_fewer_contrasts_takes_no_task_from_the_whole() -> None:
+    parts = [runs(task, 6) for task in ("parity", "even_pairs", "listops")]
+    whole = [each for part in parts for each in part]
+    plans = [
+        plan("small", [*parts[0], *parts[1]], [TOP_K]),
+        plan("small", whole, [TOP_K, list(reversed(TOP_K))]),
+    ]
+    for order in (plans, plans[::-1]):
+        found = planned_findings(analyse_planned(whole, order), order)
+        assert [each.num_tasks for each in found if each.is_primary and each.task is None] == [3]
+
+
+def test_runs_that_were_planned_and_are_not_here_are_counted() -> None:
+    whole = runs("parity", 8)
+    plans = [plan("small_search", runs("even_pairs", 3)), plan("small", whole, [TOP_K])]
+    known = [each for each in whole if each["spec"]["seed"] < 5]
+    assert Analysis.of(known, plans).num_missing == 6
+    assert Analysis.of(known, plans[:1]).num_missing == 6
+    assert Analysis.of(whole, plans).num_missing == 0
+    assert "6 more were planned" in report_text(known, plans=plans)
 
 
 @pytest.mark.parametrize(("num", "alpha"), [(6, FIRST.alpha), (8, LAST.alpha), (10, LAST.alpha)])

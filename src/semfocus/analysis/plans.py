@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from semfocus.analysis.why.measured_runs import MeasuredTask
     from semfocus.analysis.why.mediators import Mediation
 
+#: ends the name of the plan of a first stage
+_SEARCH = "_search"
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -73,6 +76,13 @@ class Analysis:
 
         contrasts = declared_contrasts(self.plans)
         return {size: mediations(tasks, contrasts) for size, tasks in self.measured_tasks.items()}
+
+    @cached_property
+    def num_missing(self) -> int:
+        """Runs that the plans name and of which there is no record; a search that led to a second stage is over."""
+        names = {plan.name for plan in self.plans}
+        going = [plan for plan in self.plans if plan.name.removesuffix(_SEARCH) not in names - {plan.name}]
+        return len({run for plan in going for run in plan.runs} - {record.run for record in self.records})
 
     def measured_anew(self) -> "Analysis":
         """The same comparisons of runs in which more was measured since."""
@@ -139,20 +149,14 @@ def planned_findings(summaries: Sequence[TaskSummary], plans: Sequence[Plan]) ->
 
     Where nobody declared any, every arm is held against the baseline. A task that two studies look at is told once.
     """
-    runs: dict[str, set[str]] = {}
-    contrasts: dict[str, list[list[str]]] = {}
-    for plan in plans:
-        name = plan.name.removesuffix("_search")
-        runs.setdefault(name, set()).update(plan.runs)
-        if plan.contrasts:
-            contrasts[name] = plan.contrasts  # the newest
+    declared = _declarations(plans)
     within = {id(each): _runs_in(each.comparison) for each in summaries}
     found: list[Finding] = []
-    for name, own in contrasts.items():
-        concerned = [each for each in summaries if runs[name] & within[id(each)]]
-        label = name if len(contrasts) > 1 else ""
-        found += [replace(each, study=label) for each in findings_of(concerned, own)]
-    declaring = set().union(*(runs[name] for name in contrasts))
+    for own in declared:
+        concerned = [each for each in summaries if own.runs & within[id(each)]]
+        label = own.study if len(declared) > 1 else ""
+        found += [replace(each, study=label) for each in findings_of(concerned, own.contrasts)]
+    declaring = set().union(*(own.runs for own in declared))
     found += findings_of([each for each in summaries if not declaring & within[id(each)]])
     once: dict[tuple[object, ...], Finding] = {}
     for each in sorted(found, key=lambda each: not each.is_declared):
@@ -160,6 +164,30 @@ def planned_findings(summaries: Sequence[TaskSummary], plans: Sequence[Plan]) ->
             (each.contrast, each.task, each.setting, each.study if each.task is None else ""), each
         )
     return [each for each in found if any(each is kept for kept in once.values())]
+
+
+@dataclass
+class _Declaration:
+    """What one study is about, and its runs."""
+
+    study: str
+    contrasts: list[list[str]]
+    runs: set[str]
+
+
+def _declarations(plans: Sequence[Plan]) -> list[_Declaration]:
+    """One for each study and primary contrast: a study that was rerun with another one has declared both."""
+    found: dict[tuple[str, str, str], _Declaration] = {}
+    for plan in plans:
+        if plan.contrasts:
+            name = plan.name.removesuffix(_SEARCH)
+            own = found.setdefault((name, *plan.contrasts[0]), _Declaration(name, [], set()))  # type: ignore[arg-type]
+            own.contrasts += [each for each in plan.contrasts if each not in own.contrasts]
+            own.runs.update(plan.runs)
+    for plan in plans:  # the same study, planned before it declared any
+        for own in found.values() if not plan.contrasts else ():
+            own.runs.update(plan.runs if own.study == plan.name.removesuffix(_SEARCH) else ())
+    return list(found.values())
 
 
 def _largest(plans: Sequence[Plan]) -> list[Plan]:

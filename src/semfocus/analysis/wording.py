@@ -96,8 +96,8 @@ UNKNOWN = "\N{EN DASH}"
 TITLE = "Which attention learns faster?"
 
 
-def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int) -> str:
-    """`118 runs on 8 tasks, 2 unfinished. Made 2025-01-01 12:00 UTC.`"""
+def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int, num_missing: int = 0) -> str:
+    """`118 runs on 8 tasks, 2 unfinished; 3 more were planned. Made 2025-01-01 12:00 UTC.`"""
     if not records:
         return "0 runs."
     words = [count_of(len(records), "run")]
@@ -105,7 +105,12 @@ def runs_text(records: Sequence[Mapping[str, Any]], num_tasks: int) -> str:
         words[0] += f" on {count_of(num_tasks, 'task')}"
     states = Counter(str(record.get("state")) for record in records)
     words += [f"{count} {state}" for state, count in sorted(states.items()) if state != "done"]
-    return f"{', '.join(words)}. Made {datetime.now(UTC).strftime('%Y-%m-%d %H:%M UTC')}."
+    return f"{', '.join(words)}{planned_text(num_missing)}. Made {datetime.now(UTC).strftime('%Y-%m-%d %H:%M UTC')}."
+
+
+def planned_text(num_missing: int) -> str:
+    """`; 3 more were planned`: what is here may be a part of what a study set out to do."""
+    return f"; {num_missing} more {'was' if num_missing == 1 else 'were'} planned" if num_missing else ""
 
 
 def setting_of(comparison: "Comparison") -> str:

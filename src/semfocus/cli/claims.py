@@ -81,12 +81,13 @@ def claims(
         records, plans = with_runs(opened, opened.records()), read_plans(opened)
     else:
         records, plans = exported
-    judged = Analysis(records, plans).judged
+    analysis = Analysis(records, plans)
+    judged = analysis.judged
     needs = needs_of(judged, {record.run: record for record in records if record.state in ENDED})
     if as_json:
         print_json([_plain(claim, needs.get(claim.name, [])) for claim in judged])
     else:
-        _print(judged, needs, rules)
+        _print(judged, needs, rules, analysis.num_missing)
 
 
 def _plain(claim: "Judged", needs: list[Needs]) -> dict[str, object]:
@@ -148,7 +149,9 @@ def _needs_lines(needs: list[Needs]) -> list[str]:
     return [f"{'or' if place else 'needs'}: {each}" for place, each in enumerate(needs)]
 
 
-def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool) -> None:
+def _print(
+    judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool, num_missing: int = 0
+) -> None:
     from rich.console import Console
 
     from semfocus.analysis.claims import SIZES, counted
@@ -157,6 +160,11 @@ def _print(judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool)
     with_numbers = [claim for claim in judged if claim.numbers]
     shared = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     console.print(counted(judged), markup=False)
+    if num_missing:
+        console.print(
+            f"Of these studies {count_of(num_missing, 'planned run')} {'is' if num_missing == 1 else 'are'} not here.",
+            style="dim",
+        )
     if len(shared) == 1:
         console.print(f"All runs: {shared[0]}.", markup=False, style="dim")
     for claim in with_numbers if not rules else judged:

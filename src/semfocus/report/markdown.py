@@ -67,7 +67,7 @@ def report_text(
         analysis.findings,
     )
     main = primary(summaries)
-    parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main))]
+    parts = [f"# {plain(shortened(title, 200))}", runs_text(known, len(main), analysis.num_missing)]
     if len(main) > 1:
         scored = scores(main)
         parts += [plain(each) for each in headline(main, findings)]

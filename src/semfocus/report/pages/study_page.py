@@ -107,7 +107,7 @@ def report_page(
         album,
         chosen,
         title=title,
-        runs_text=runs_text(known, len(main)),
+        runs_text=runs_text(known, len(main), analysis.num_missing),
         num_runs=len(known),
         main=[views[id(each)] for each in main],
         others=[views[id(each)] for each in summaries if not any(each is one for one in main)],
