@@ -89,6 +89,19 @@ def test_the_correlation_of_seeds_over_tasks_is_found_where_it_was_planted(scrip
     assert module.correlation(alike) == pytest.approx(1.0)
 
 
+def test_seeds_that_go_together_make_pairs_err_and_whole_seeds_not(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in twenty is promised; of six seeds that are the same on all tasks pairs count each four times."""
+    module = script("seed_correlation")
+    monkeypatch.setattr(module, "SIZES", ((4, 6),))
+    monkeypatch.setattr(module, "CORRELATIONS", (0.0, 1.0))
+    apart, together = [list(map(float, row[2:])) for row in module.simulated(200)]
+    assert together[0] > 25 > 15 > apart[0]
+    assert max(apart[1], together[1]) < 15
+    assert min(apart[2], together[2]) > 70
+
+
 def test_the_factorial_by_hand(script: Script) -> None:
     """Full 80, start 40, rate 20, both 5: 2, 4 and 16 times faster, so 16 / (2 x 4) = 2 beyond their product."""
     module = script("factorial")
