@@ -1,18 +1,16 @@
 """How far a campaign is: runs and core-hours, done and left, stage by stage."""
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from semfocus.campaign.campaign import Campaign
-from semfocus.campaign.stage import ENDED, OpenStage
+from semfocus.campaign.stage import OpenStage
 from semfocus.runs import RunSpec
 from semfocus.runs.progress import being_worked_on
 from semfocus.runs.record import Record, read_record
-from semfocus.studies.cost import cost_key, rough_seconds
+from semfocus.studies.pace import Pace
 from semfocus.studies.selection import with_seeds
 
 #: the name of the sum
@@ -50,7 +48,9 @@ def accounts(campaign: Campaign, only: str | None = None) -> list[Account]:
     }
     begun = [campaign.store.directory(spec) for spec, _, is_known in found.values() if not is_known]
     running = being_worked_on([each for each in begun if each.exists])
-    pace = _Pace((spec, record) for spec, record, _ in found.values())
+    pace = Pace.of(
+        {**campaign.exported, **{name: record for name, (_, record, _) in found.items() if record}}
+    )
     return [
         _account(campaign, stage, [found[spec.digest] for spec in specs], pace, running)
         for stage, specs in campaign.specs_of(only)
@@ -76,16 +76,16 @@ def _account(
     campaign: Campaign,
     stage: OpenStage,
     found: Sequence[tuple[RunSpec, Record | None, bool]],
-    pace: "_Pace",
+    pace: Pace,
     running: set[str],
 ) -> Account:
     known = [spec for spec, _, is_known in found if is_known]
-    left = [(spec, 0.0 if record is None else seconds_of(record)) for spec, record, done in found if not done]
+    left = [(spec, _last_epoch(record)) for spec, record, is_known in found if not is_known]
     to_come = _second_part(campaign, stage)
     records = [record for _, record, _ in found if record is not None]
     names = {spec.digest for spec, _, _ in found}
     shared = [spec for spec in campaign.specs(stage) if spec.digest not in names]
-    seconds_left = sum(max(0.0, pace.seconds(spec) - spent) for spec, spent in left)
+    seconds_left = sum(pace.seconds(spec, after) for spec, after in left)
     return Account(
         name=stage.name,
         question=stage.question,
@@ -111,37 +111,12 @@ def _second_part(campaign: Campaign, stage: OpenStage) -> list[RunSpec]:
     return found if stage.study.seeds is None else with_seeds(found, stage.study.seeds)
 
 
+def _last_epoch(record: Record | None) -> float:
+    """Of a run that was begun."""
+    return (record.curve.get("epoch") or [0.0])[-1] if record is not None else 0.0
+
+
 def seconds_of(record: Record) -> float:
     """Of training and evaluation, as far as they are known."""
     columns = [record.curve.get(name, ()) for name in ("train_seconds", "evaluation_seconds")]
     return sum(value for column in columns for value in column if value is not None and math.isfinite(value))
-
-
-class _Pace:
-    """How long runs take: as equal ones on other seeds did, or by what their epochs cost, or by a formula."""
-
-    def __init__(self, known: Iterable[tuple[RunSpec, Record | None]]) -> None:
-        self.whole: dict[str, list[float]] = {}
-        self.each: dict[str, list[float]] = {}
-        for spec, record in known:
-            if record is not None and record.curve.get("epoch"):
-                seconds = seconds_of(record)
-                self.each.setdefault(_of_an_epoch(spec), []).append(seconds / (record.curve["epoch"][-1] + 1))
-                if record.state in ENDED:
-                    self.whole.setdefault(_setting(spec), []).append(seconds)
-
-    def seconds(self, spec: RunSpec) -> float:
-        if _setting(spec) in self.whole:
-            return fmean(self.whole[_setting(spec)])
-        if _of_an_epoch(spec) in self.each:
-            return fmean(self.each[_of_an_epoch(spec)]) * (spec.training.epochs + 1)
-        return rough_seconds(spec)
-
-
-def _setting(spec: RunSpec) -> str:
-    """Equal for runs that differ in their seed alone."""
-    return json.dumps({**json.loads(spec.canonical()), "seed": 0})
-
-
-def _of_an_epoch(spec: RunSpec) -> str:
-    return json.dumps([cost_key(spec), spec.training.num_train, spec.training.num_held_out])

@@ -28,14 +28,14 @@ def rough_seconds(spec: RunSpec) -> float:
     projections = 4 * model.num_heads * model.d_model**2 + 2 * model.d_model * model.d_mlp
     attention = 2 * model.num_heads * model.d_model * _num_keys(spec.pattern_value, length)
     passes = (
-        3 * training.num_train + training.num_held_out + _evaluations(spec) * training.num_train
+        3 * training.num_train + training.num_held_out + evaluations(spec) * training.num_train
     )  # backward is twice forward
     readout = model.d_model * spec.task_value.num_classes if isinstance(spec.task_value, TextTask) else 0
     arithmetic = passes * length * (model.num_blocks * (projections + attention) + readout) / _SPEED
     return (training.epochs + 1) * (arithmetic + spec.training.steps_per_epoch * _BOOKKEEPING)
 
 
-def _evaluations(spec: RunSpec) -> float:
+def evaluations(spec: RunSpec) -> float:
     """Of the training data in an epoch: after it, and between its steps where that is asked for."""
     every = spec.training.evaluate_every
     return 1 if every is None else 1 + spec.training.steps_per_epoch / every
@@ -79,7 +79,7 @@ def measured_seconds(specs: Iterable[RunSpec], *, device: str = "auto", threads:
             training = spec.training
             epoch = (
                 spec.training.steps_per_epoch * step
-                + (_evaluations(spec) * training.num_train + training.num_held_out) * evaluated
+                + (evaluations(spec) * training.num_train + training.num_held_out) * evaluated
             )
             seconds[spec.digest] = training.epochs * epoch
     return seconds
