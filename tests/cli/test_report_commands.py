@@ -18,9 +18,11 @@ from semfocus.recipes import RECIPES
 from semfocus.recipes.variant import Variant
 from semfocus.report.export import export
 from semfocus.runs import RunSpec, open_store
+from semfocus.runs.paper_settings import PAPER_SEEDS
 from semfocus.runs.plan import Plan, read_plans, write_plan
 from semfocus.runs.record import Record
 from semfocus.studies.cost import rough_seconds
+from semfocus.studies.selection import with_seeds
 from tests.execution.minis import mini_study
 from tests.report.made_up import study
 from tests.strict_json import read_json
@@ -295,6 +297,8 @@ def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> 
         found = needs_of(judged, one)
         (few, all_of_it) = needs_of([judged_claim("open", "undecided", small=small)], one)["open"]
         (none,) = needs_of(judged, here)["open"]
+        all_of_them = {each.digest: Record({"run": each.digest}) for each in with_seeds(specs, PAPER_SEEDS)}
+        (nothing,) = needs_of(judged, here | all_of_them)["open"]
         (surfaces,) = needs_of([judged_claim("open", "undecided", "surfaces")], here)["open"]
         (changed,), _ = _runs_of(small)
     (needs,) = found.pop("open")
@@ -306,8 +310,9 @@ def test_an_open_claim_names_what_it_needs_and_what_that_costs(filled: Path) -> 
     assert (few.command, few.runs, few.at_most) == (f"semfocus study {small}", 1, True)
     assert (changed.pattern, changed.seed, changed.training.stop_at) == ("top_k(3)", 1, 0.9)
     assert (changed.training.num_train, changed.training.epochs) == (99, 7)
-    assert (none.command, none.runs) == ("semfocus study mini", 0)
-    assert str(none).startswith("more than ")
+    assert (none.command, none.runs) == ("semfocus study mini --seeds 10", 20)
+    assert (nothing.command, nothing.runs) == ("semfocus study mini", 0)
+    assert str(nothing).startswith("more than ")
     assert surfaces.runs == 4, "their landscapes are not"
 
 
@@ -322,10 +327,10 @@ def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
         assert len(claim["needs"]) == 1 + bool(claim["small_recipe"])
         if claim["small_recipe"]:
             small, paper = claim["needs"]
-            assert small["core_hours"] < paper["core_hours"] / 20, claim["name"]
+            assert small["core_hours"] < paper["core_hours"] / 5, claim["name"]
     printed = invoke("claims", "--store", filled).output
-    assert "or: semfocus study curves (560 runs" in printed
-    assert "depth_small --stop-at 0.95 (192 runs" in printed
+    assert 'curves --tasks "parity" --patterns "full x1; top_k(5)" --seeds 6 (12 runs' in printed
+    assert 'depth_small --patterns "full x1; top_k(5)" --stop-at 0.95 (128 runs' in printed
 
 
 def judged_claim(name: str, verdict: str, recipe: str = "mini", small: str = "") -> Judged:

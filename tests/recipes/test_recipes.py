@@ -15,6 +15,7 @@ NUMBERS = {
     "small": 8 * 7 * 5,
     "curves": 8 * 7 * 10,
     "activations": 8 * 5 * 2 * 10,
+    "activations_short": 3 * 3 * 10,
     "activations_small": 2 * 3 * 3 * 8,
     "mask_sizes": 8 * (2 + 2 * 2 * 3 + 2 + 1) * 10,
     "depth": 3 * 4 * 10,

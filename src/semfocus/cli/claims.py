@@ -1,5 +1,6 @@
 """semfocus claims: what was claimed, by which rule it is judged, and what the runs show."""
 
+import re
 import shlex
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from semfocus.analysis.claims import Judged
     from semfocus.runs import RunSpec
     from semfocus.runs.record import Record
+    from semfocus.studies.pace import Pace
 
 #: of such runs nothing more will come
 ENDED = ("done", "diverged")
@@ -40,7 +42,7 @@ _INDENT = " " * 13
 class Needs:
     """What would help to decide a claim: a command, how many runs of it are missing, and what they cost.
 
-    Runs that stop at a target cost less than the limit that is counted here.
+    `at_most`: some of them stop at a target, and nothing is known of how soon.
     """
 
     command: str
@@ -98,26 +100,49 @@ def needs_of(judged: "Iterable[Judged]", ended: "Mapping[str, Record]") -> dict[
     """For each claim that is not decided, what is missing of the studies that it names: in minutes, and at
     the paper's size.
     """
-    found = {}
-    for claim in judged:
-        if claim.verdict == "undecided":
-            studies = [each for each in (claim.small_recipe, claim.recipe) if each]
-            found[claim.name] = [_needs(each, ended) for each in studies]
-    return found
+    from semfocus.studies.pace import Pace
+
+    open_claims = [claim for claim in judged if claim.verdict == "undecided"]
+    pace = Pace.of(ended) if open_claims else None
+    return {
+        claim.name: [
+            _needs(study, ended, pace) for study in (claim.small_recipe, claim.recipe) if study and pace
+        ]
+        for claim in open_claims
+    }
 
 
-def _needs(study: str, ended: "Mapping[str, Record]") -> Needs:
-    from semfocus.studies.cost import rough_seconds
+def _needs(study: str, ended: "Mapping[str, Record]", pace: "Pace") -> Needs:
+    """Where all runs of a study are here and decide nothing, the same with all of the paper's seeds."""
+    missing = _missing(study, ended)
+    if not missing:
+        more = with_all_seeds(study)
+        missing = _missing(more, ended)
+        study = more if missing else study
+    hours = sum(map(pace.seconds, missing)) / 3600
+    unknown = any(
+        spec.training.stop_at is not None and pace.epochs(spec) == spec.training.epochs for spec in missing
+    )
+    return Needs(f"semfocus study {study}", len(missing), hours, unknown)
 
+
+def _missing(study: str, ended: "Mapping[str, Record]") -> "list[RunSpec]":
     specs, measured = _runs_of(study)
-    missing = [
+    return [
         spec
         for spec in specs
         if spec.digest not in ended or not measured <= {*ended[spec.digest].measurements}
     ]
-    hours = sum(map(rough_seconds, missing)) / 3600
-    stops = any(spec.training.stop_at is not None for spec in missing)
-    return Needs(f"semfocus study {study}", len(missing), hours, stops)
+
+
+def with_all_seeds(study: str) -> str:
+    """
+    >>> with_all_seeds("small --tasks parity --seeds 8"), with_all_seeds("twins")
+    ('small --tasks parity --seeds 10', 'twins --seeds 10')
+    """
+    from semfocus.runs.paper_settings import PAPER_SEEDS
+
+    return f"{re.sub(r' --seeds [^ ]+', '', study)} --seeds {len(PAPER_SEEDS)}"
 
 
 @cache

@@ -57,6 +57,7 @@ RECIPES: Mapping[str, Recipe] = {
     "small": small,
     "curves": curves,
     "activations": activations,
+    "activations_short": on_even_pairs(activations.QUESTION, activations.of_three),
     "activations_small": ablations.ACTIVATIONS,
     "mask_sizes": mask_sizes,
     "depth": depth,

@@ -178,14 +178,14 @@ def _claims(judged: Sequence[Judged]) -> str:
                 claim.text,
                 f"{claim.verdict} ({claim.size})" if claim.size else claim.verdict,
                 "; ".join([*claim.numbers, *_settings(claim.settings, len(settings) > 1)]),
-                claim.recipe,
             ]
             for claim in with_numbers
         ]
-        parts.append(rows_as_markdown(["claim", "verdict", "numbers", "recipe"], rows))
-    recipes = sorted({claim.recipe for claim in judged if not claim.numbers})
-    if recipes:
-        parts.append(f"The others need runs of other studies: {', '.join(map(_code, recipes))}.")
+        parts.append(rows_as_markdown(["claim", "verdict", "numbers"], rows))
+    if any(claim.verdict == "undecided" for claim in judged):
+        parts.append(
+            f"{_code('semfocus claims')} names the runs that the open ones need, and what they cost."
+        )
     return "\n\n".join(parts)
 
 

@@ -105,7 +105,7 @@ def _seconds_of_epochs(record: Record) -> list[float]:
         train + seen
         for epoch, train, seen in zip(*columns, strict=True)
         if epoch > 0 and None not in (train, seen)
-    ]  # type: ignore[misc]
+    ]
     return [each for each in found if math.isfinite(each)]
 
 

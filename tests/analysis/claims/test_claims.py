@@ -219,12 +219,6 @@ def test_an_empty_store_decides_nothing() -> None:
     assert all(claim.supported_if and claim.contradicted_if and claim.recipe for claim in judge_all([]))
 
 
-def test_claims_name_recipes_that_exist() -> None:
-    from semfocus.recipes import RECIPES
-
-    assert {claim.recipe for claim in CLAIMS} <= set(RECIPES)
-
-
 def test_a_start_of_another_size_does_not_answer_the_question_about_ten_times_larger_scores() -> None:
     records = [
         *runs(arms(full=60), tasks=TASKS[:2]),

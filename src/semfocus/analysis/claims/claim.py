@@ -46,8 +46,14 @@ def _largest(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+#: arms of `semfocus study --patterns`; "full" alone would choose every temperature
+RACE = "full x1; top_k(5)"
+
 #: of the recipe `small`, at which length 40 is length 16: two look-ups, two tasks of more steps, one learned by heart
 FIVE_TASKS = "even_pairs, marked_pair, stack_manipulation, missing_duplicate, listops"
+
+#: the same at the paper's setting, without the one that takes hours per run
+FOUR_TASKS = "even_pairs, marked_pair, stack_manipulation, missing_duplicate"
 
 #: those of the paper that some arm learns there
 SIX_TASKS = "even_pairs, listops, missing_duplicate, modular_arithmetic, solve_equation, stack_manipulation"
@@ -57,6 +63,17 @@ def small_study(patterns: str, tasks: str = FIVE_TASKS, *settings: str) -> str:
     """Eight seeds of these arms at the setting of `small`, in minutes; `settings` change it."""
     options = "".join(f" -s {each}" for each in settings)
     return f'small --tasks "{tasks}" --patterns "{patterns}" --seeds 8{options}'
+
+
+def paper_study(
+    patterns: str, tasks: str = FOUR_TASKS, recipe: str = "curves", *, seeds: int = 6, stops: bool = True
+) -> str:
+    """These arms at the paper's size, in as few runs as can decide; `stops`: where the question is only how
+    fast, runs end at the target.
+    """
+    chosen = f' --tasks "{tasks}"' if tasks else ""
+    end = " --stop-at 0.95" if stops else ""
+    return f'{recipe}{chosen} --patterns "{patterns}" --seeds {seeds}{end}'
 
 
 ClaimVerdict = Literal["supported", "contradicted", "undecided"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
 from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, majority, measured_lines
 from semfocus.words import shortened
 
@@ -53,11 +53,11 @@ CLAIMS = tuple(
         f"{name}_not_broken",
         text,
         SOURCE,
-        "dispersion",
+        paper_study(RACE, recipe="dispersion", stops=False),
         f"Of at least {FEWEST_TASKS} tasks with {FEWEST_MEASURED} seeds or more, the break condition is not met on more than half, and met on none. Its rule: {_rule_text(name)}",
         f"It is met on more than half of at least {FEWEST_TASKS} tasks.",
         _rule(name),
-        "dispersion_small",
+        f'dispersion_small --patterns "{RACE}"',
     )
     for name, text in _TEXTS.items()
 )

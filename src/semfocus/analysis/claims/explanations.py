@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from semfocus.analysis.why.measured_runs import MeasuredTask
 
 SOURCE = "Ram et al. 2025, explanation"
+#: what `dispersion` measures on the scores of full attention
+_AGNOSTIC = "full x1; banded(5); block_local(5)"
 #: a rank correlation below this goes with the claim
 STRONG = -0.5
 #: tasks on which a sharper arm must win to speak against small dispersion
@@ -124,23 +126,23 @@ CLAIMS = (
         "smaller_dispersion_faster",
         "Top_k learns faster because the dispersion of the scores its softmax sees is smaller.",
         SOURCE,
-        "dispersion",
+        paper_study(RACE, recipe="dispersion", stops=False),
         f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
         f"goes with a larger speedup (rank correlation below {STRONG}; pairs of tasks whose order is not known count neither way). {HOW_MEASURED} {HOW_COUNTED}",
         f"There are at least {FEWEST_TASKS} tasks on which its dispersion is not smaller, and top_k gains on more than half of them; or an arm of sharper full attention, untrained and trained of larger dispersion than full, "
         f"gains over top_k over at least {FEWEST_SHARPER} tasks, corrected for the number of such arms.",
         _smaller_dispersion,
-        "dispersion_small",
+        f'dispersion_small --patterns "{RACE}"',
     ),
     Claim(
         "agnostic_does_not_shrink_dispersion",
         "An input-agnostic pattern does not systematically shrink the dispersion of the scores.",
         SOURCE,
-        "dispersion",
+        paper_study(_AGNOSTIC, recipe="dispersion", seeds=3, stops=False),
         f"Put on the scores of trained full attention, no input-agnostic pattern that was measured on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "
         f"the share of the dispersion that it leaves is, on every seed, below {OF_NOISE} times the share that it leaves of Gaussian noise of the same size: fewer keys are always less dispersed. {HOW_MEASURED}",
         f"Some input-agnostic pattern shrinks it on more than half of at least {FEWEST_TASKS} tasks.",
         _agnostic_shrinks_not,
-        "dispersion_small",
+        f'dispersion_small --patterns "{_AGNOSTIC}"',
     ),
 )

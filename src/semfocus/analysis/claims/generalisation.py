@@ -7,8 +7,16 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from semfocus.analysis.claims.claim import FIVE_TASKS, Claim, Ruling, decide, small_study
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER, RACE
+from semfocus.analysis.claims.claim import (
+    FIVE_TASKS,
+    RACE,
+    Claim,
+    Ruling,
+    decide,
+    paper_study,
+    small_study,
+)
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     ONLY_THE_END,
@@ -182,7 +190,7 @@ CLAIMS = (
         "top_k_generalises",
         "In the end top_k generalises as well as full attention, or better.",
         PAPER,
-        "curves",
+        paper_study(RACE, stops=False),
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
         f"has its 95 % interval above -{100 * MARGIN:g} points on more than half, and below it on none. {TIES} {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks the interval lies below -{100 * MARGIN:g} points on more than half.",
@@ -193,7 +201,7 @@ CLAIMS = (
         "parity_generalises_for_neither",
         "On parity neither full attention nor top_k generalises, although both learn the training data.",
         "Ram et al. 2025, failure signatures",
-        "curves",
+        paper_study(RACE, "parity", stops=False),
         f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "
         f"accuracy lies within {100 * NEAR_CHANCE:g} points of 50 for both. {ONLY_THE_END}",
         f"With the same seeds, the interval of one of them lies above {100 * (0.5 + NEAR_CHANCE):g} %.",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import SIX_TASKS, Claim, Ruling, decide, small_study
+from semfocus.analysis.claims.claim import SIX_TASKS, Claim, Ruling, decide, paper_study, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
@@ -140,18 +140,18 @@ CLAIMS = (
         "input_agnostic_fails_even_pairs",
         "Input-agnostic patterns can fail to reach 100 % training accuracy on even_pairs, where full attention reaches it.",
         SOURCE,
-        "curves",
+        paper_study("full x1; banded(5)", "even_pairs", stops=False),
         f"Full attention reaches 100 % on each of at least {FEWEST_PAIRS} seeds, and some input-agnostic arm with as many ended runs misses it on half of "
         f"its seeds or more. {ONLY_THE_END}",
         "Full attention does so too, and every input-agnostic arm reaches 100 % on all of its seeds.",
         _even_pairs,
-        "small --tasks even_pairs --seeds 8",
+        small_study("full x1; banded(5)", "even_pairs"),
     ),
     Claim(
         "global_tokens_help_input_agnostic",
         "A global token lets input-agnostic patterns learn in fewer epochs.",
         SOURCE,
-        "mask_sizes",
+        paper_study("banded(5); banded(5)+G1"),
         f"Every pattern that was run with one global token and without on at least {FEWEST_TASKS} tasks gains by it. {HOW_COUNTED}",
         "No such pattern gains by it.",
         _global_tokens,
@@ -162,7 +162,7 @@ CLAIMS = (
         "sinks_help_top_k",
         "A global token (a sink) lets top_k learn in fewer epochs.",
         SOURCE,
-        "mask_sizes",
+        paper_study("top_k(5); top_k(5)+G1"),
         f"There are at least {FEWEST_TASKS} tasks, and top_k(5)+G1 gains over top_k(5). {HOW_COUNTED}",
         "There are as many tasks, and it has no gain.",
         _sinks,
@@ -172,7 +172,7 @@ CLAIMS = (
         "nearly_all_keys_is_full",
         "With k close to the sequence length, top_k behaves like full attention.",
         SOURCE,
-        "k_sweep",
+        paper_study("full x1; top_k(39)"),
         f"For the largest k of at least 90 % of the length, over at least {FEWEST_TASKS} tasks, the pooled 90 % interval lies within a factor {NO_GAIN:g} of 1. {HOW_COUNTED}",
         "Over as many tasks the verdict is faster or slower, and the 90 % interval does not lie within that factor.",
         _nearly_all_keys,
@@ -182,7 +182,7 @@ CLAIMS = (
         "one_key_is_too_few",
         "A very small k can lack expressivity: top_k(1) ends with lower held-out accuracy than full attention on some task.",
         SOURCE,
-        "k_sweep",
+        paper_study("full x1; top_k(1)", stops=False),
         f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points. {ONLY_THE_END}",
         f"On at least {FEWEST_TASKS} such tasks, the interval lies above -{100 * MARGIN:g} points on every one.",
         _one_key,

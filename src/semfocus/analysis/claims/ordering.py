@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import FOUR_TASKS, Claim, Ruling, decide, paper_study
 from semfocus.analysis.claims.convergence import TIMES
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
 SHARPER = f"full {TIMES}10"
+_ARMS = "full x1; full x10"
 FEWEST_ARMS, FEWEST_SEEDS_HERE = 4, 3
 #: a rank correlation above this orders
 ORDERS = 0.5
@@ -109,17 +110,17 @@ CLAIMS = (
         "larger_dispersion_yet_faster",
         "Full attention with scores multiplied by 10 has a larger dispersion than full attention and yet learns in fewer epochs: small dispersion cannot be the whole reason.",
         SOURCE,
-        "sharpness_paper",
+        paper_study(_ARMS, "even_pairs, missing_duplicate", "sharpness_paper", stops=False),
         f"There are at least {FEWEST_TASKS_HERE} tasks, on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and it has a gain over full. {HOW_MEASURED} {HOW_COUNTED}",
         "On more than half of as many tasks its dispersion is not larger, or it has no gain.",
         _disperses_more_yet_faster,
-        "sharpness",
+        f'sharpness --patterns "{_ARMS}"',
     ),
     Claim(
         "effective_keys_order_arms",
         "How many keys an untrained model effectively attends to orders the arms: the fewer, the sooner it learns.",
         SOURCE,
-        "dispersion",
+        f'dispersion --tasks "{FOUR_TASKS}"',
         f"Over at least {FEWEST_TASKS} tasks with at least {FEWEST_ARMS} arms and {FEWEST_SEEDS_HERE} seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "
         f"is above {ORDERS} with an interval above 0 (bootstrap over tasks, and over seeds inside them). All arms count, fixed patterns too.",
         f"With as many, the whole interval lies below {ORDERS}.",

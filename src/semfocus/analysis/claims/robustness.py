@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS
 from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
@@ -89,13 +89,13 @@ def _claim(name: str, what: str, recipe: str, rule: Callable[[Sequence["TaskSumm
         f"robust_to_{name}",
         f"The advantage of top_k is robust to {what}.",
         "Ram et al. 2025, robustness",
-        recipe,
+        paper_study(RACE, "", f"{recipe}_short"),
         f"At least {FEWEST_VALUES} values were compared, all else equal, with at least {FEWEST_PAIRS} pairs each, and top_k(5) gains over full at "
         f"every one of them at which either reaches the training target on half of its seeds. {HOW_COUNTED}",
         f"With as many values and pairs, top_k(5) has no gain at one of them or more (the interval below {NO_GAIN:g} or 1, corrected for "
         "the number of values).",
         rule,
-        f"{recipe}_small --stop-at 0.95",
+        f'{recipe}_small --patterns "{RACE}" --stop-at 0.95',
     )
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide, small_study
+from semfocus.analysis.claims.claim import Claim, Ruling, decide, paper_study, small_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TIMES, faster_over_tasks
 from semfocus.analysis.claims.evidence import HOW_COUNTED, Races, pooled_race
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SOURCE = "semfocus: sparsity or sharpness?"
 FEWEST_TASKS_HERE = 2
+#: a look-up by position, and one by content
+_TWO_TASKS = "even_pairs, missing_duplicate"
 SHARP = f"{TIMES}10"
 START, RATE = f"full q/k start {TIMES}", f"full q/k rate {TIMES}"
 #: scores are products of two, so weights √10 times larger start scores 10 times larger
@@ -73,9 +75,8 @@ def _claim(
     contradicted_if: str,
     rule: "object",
     arms: str,
-    recipe: str = "temperature",
 ) -> Claim:
-    small = small_study(arms)
+    recipe, small = paper_study(arms, _TWO_TASKS), small_study(arms)
     return Claim(name, text, SOURCE, recipe, supported_if, contradicted_if, rule, small)  # type: ignore[arg-type]
 
 
@@ -138,7 +139,6 @@ CLAIMS = (
         _NONE,
         _no_larger_gradient,
         "full x1; full x10 gradient /10",
-        "sharpness_paper",
     ),
     _claim(
         "small_dispersion_is_enough",
@@ -147,6 +147,5 @@ CLAIMS = (
         _NONE,
         _small_dispersion,
         "full x1; full clipped at 1",
-        "sharpness_paper",
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import Claim, Ruling, decide
+from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
 from semfocus.analysis.claims.convergence import HEAVY_HITTERS
 from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, lines_of, majority, seeds_enough
 from semfocus.analysis.claims.explanations import SOURCE
@@ -71,11 +71,11 @@ CLAIMS = (
         "stability_generalises",
         "Top_k generalises as well because a smaller Lipschitz constant of the loss makes training more stable.",
         SOURCE,
-        "landscape",
+        paper_study(RACE, recipe="landscape", seeds=3, stops=False),
         f"Over at least {FEWEST_TASKS} tasks on which its train minus held-out gap in accuracy is not larger than that of full, the loss around the trained model is less steep for top_k on every one: "
         f"{QUANTILE} % quantile of differences between neighbouring grid points over their distance, within {RADIUS} of the centre, training data (semfocus landscape), the same kind of grid for both, medians over directions and over at least {FEWEST_MEASURED} seeds.",
         "It is steeper on more than half of those tasks.",
         _steepness,
-        "landscape_small",
+        f'landscape_small --patterns "{RACE}"',
     ),
 )

@@ -1,6 +1,6 @@
 """activations: the curves with GELU and Mish in the MLP."""
 
-from semfocus.recipes.arms import compare
+from semfocus.recipes.arms import ABLATION_ARMS, compare
 from semfocus.runs import RunSpec
 from semfocus.runs.paper_settings import PAPER_TASKS
 
@@ -17,3 +17,8 @@ def specs() -> list[RunSpec]:
         for task in PAPER_TASKS
         for spec in compare({"task": task}, ARMS, model__activation=["gelu", "mish"])
     ]
+
+
+def of_three(task: str) -> list[RunSpec]:
+    """ReLU among them, in the arms of the other ablations."""
+    return compare({"task": task}, ABLATION_ARMS, model__activation=["relu", "gelu", "mish"])
