@@ -12,6 +12,7 @@ from jsonschema import Draft7Validator
 
 from semfocus.analysis.plans import Analysis
 from semfocus.analysis.summaries import analyse
+from semfocus.analysis.why.mediators import focus_of_arms
 from semfocus.report.curves import epoch_grid, sample
 from semfocus.report.figures import FIGURES, Look, Picture
 from semfocus.report.figures.axis import round_ticks, value_axis
@@ -22,6 +23,8 @@ from semfocus.report.pages.study_page import study_pictures
 from semfocus.report.pages.trial_page import group_of
 from semfocus.report.pages.vega import Painter
 from semfocus.report.palette import HUES, inks, stylesheet
+from tests.analysis.why.planted import tasks_of
+from tests.analysis.why.test_mediators import planted as focus_planted
 from tests.report.made_up import record_of, spec_of, study
 from tests.report.pages import unpacked
 from tests.report.test_landscape_page import made_up
@@ -106,6 +109,9 @@ def test_arms_of_a_comparison_look_different() -> None:
     assert ".arm0{" in stylesheet(chosen.values())
 
 
+ARMS_WITH_FOCUS = {"full": "baseline", "full \N{MULTIPLICATION SIGN}10": "sharper full attention"}
+
+
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
     """Those of a study in which everything was measured, by name, and one of each other kind."""
@@ -118,6 +124,9 @@ def pictures() -> dict[str, Picture]:
     found |= {"surface": FIGURES["surface"].of(surfaces), "cuts": FIGURES["cuts"].of(surfaces)}
     found["slopes"] = FIGURES["slopes"].of(surfaces, "grid")
     found["regions"] = FIGURES["regions"].of([Mark(0.5, 0.1, "parity", "75", "a tip", True, False)])
+    found["focus-and-speedup"] = FIGURES["focus-and-speedup"].of(
+        focus_of_arms(tasks_of(focus_planted())), inks=inks(ARMS_WITH_FOCUS)
+    )
     trial = trial_of(7, full=2.0, top_k=4.0)
     groups = {arm.label: group_of(arm) for arm in trial.arms}
     for name in ("trial-ratios", "trial-curves", "trial-inside"):

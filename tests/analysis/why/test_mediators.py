@@ -7,9 +7,10 @@ from semfocus.analysis.plans import Analysis
 from semfocus.analysis.why.break_conditions import break_conditions
 from semfocus.analysis.why.focus_layers import carried, carrying_layer, is_idle, layers_text
 from semfocus.analysis.why.masks import mask_tests
-from semfocus.analysis.why.mediators import Mediation, Shift, mediations
+from semfocus.analysis.why.mediators import Mediation, Shift, focus_of_arms, mediations
 from semfocus.analysis.why.ratio import dispersion_ratios
 from semfocus.analysis.why.sweep import sweeps_over_k
+from semfocus.report.figures import FIGURES
 from semfocus.report.pages.study_page import report_page, study_pictures
 from semfocus.report.palette import inks
 from semfocus.report.why import why_sections
@@ -142,6 +143,49 @@ def test_contrasts_that_are_asked_for_and_arms_that_were_not_measured() -> None:
     assert found.speedup.num_pairs == 6, "of all runs"
 
 
+def test_arms_are_held_against_full_in_the_layers_that_carry_focus() -> None:
+    """Layer 2 of full attention and layer 1 of top-k: layer by layer one has eight times the focus of the other."""
+    tasks = tasks_of(carried_by_different_layers())
+    found = {each.arm: each for each in focus_of_arms(tasks)}
+    assert list(found) == ["top_k(1)", "top_k(5)", "top_k(9)"]
+    for each in found.values():
+        start = each.focus("start")
+        assert start is not None
+        assert (start.base, start.arm, start.num_pairs) == (pytest.approx(0.8), pytest.approx(0.8), 6)
+        assert each.focus("early") is None, "they were measured before and after training alone"
+        ((task, ratio, race),) = each.points("start")
+        assert (task, ratio) == ("even_pairs", pytest.approx(1.0))
+        assert race.ratio is not None
+        assert race.ratio > 2
+    assert focus_of_arms(tasks_of([run(seed, 60, None, task="listops") for seed in SIX])) == []
+    frame = FIGURES["focus-and-speedup"].of(list(found.values())).frame
+    assert frame["panel"].unique().to_list() == ["focus and speedup, untrained"]
+    assert frame["x"].to_list() == pytest.approx([1.0] * 3)
+
+
+def test_a_run_that_stopped_at_its_target_keeps_its_last_value_in_the_median() -> None:
+    """Two of three runs stop at epochs 30 and 50, between two looks: their last looks are no places for a median."""
+    records = []
+    for seed, end in ((1, 30), (2, 50), (3, EPOCHS)):
+        looks = [*(epoch for epoch in LOOKS if epoch < end), end]
+        focus = {epoch: 0.2 + seed / 10 if epoch == end else 0.1 + epoch / 1000 for epoch in looks}
+        whole = run(seed, end, focus, keys=dict.fromkeys(looks, 10.0))
+        curve = {name: values[: end + 1] for name, values in whole["curve"].items()}
+        records.append(Record({**whole, "curve": curve}, measurements=whole.measurements))
+    records += [run(seed, 60, rising(0.2), temperature=10.0) for seed in (1, 2, 3)]
+    for each in records:
+        each["spec"]["training"]["stop_at"] = 0.95
+    frame = study_pictures(Analysis.of(records))["why-focus-along"].frame
+    own = frame.filter((frame["arm"] == "full") & (frame["panel"] == "focus mass, layer 1"))
+    medians = own.filter(own["member"].is_null())
+    by_epoch = dict(zip(medians["x"], medians["value"], strict=True))
+    # at 40 the runs have 0.3 (kept), 0.14 and 0.14; from 60 on 0.3, 0.4 and their own
+    assert by_epoch == pytest.approx({0: 0.1, 20: 0.12, 40: 0.14, 60: 0.3, 80: 0.3, EPOCHS: 0.4})
+    first = own.filter(own["member"] == "1")
+    assert first["x"].to_list() == [0, 20, 30], "its own line ends where it ended"
+    assert first["value"].to_list() == pytest.approx([0.1, 0.12, 0.3])
+
+
 def test_without_tokens_that_decide_there_are_keys() -> None:
     fewer = dict.fromkeys(LOOKS, 10.0) | {20: 4.0}
     records = [run(seed, 60, None, task="listops") for seed in SIX]
@@ -207,7 +251,7 @@ def test_page_and_figure_show_it_with_the_contrasts_of_the_plan() -> None:
     assert (early.arm, early.base) == (pytest.approx(0.2), pytest.approx(0.335))
     assert (early.side, early.num_pairs, len(early.tasks)) == ("less", 6, 1)
     assert f"full vs {SHARPER}" in report_page(records, plans=[plan])
-    picture = study_pictures(Analysis.of(records))["why-focus"]
+    picture = study_pictures(Analysis.of(records))["why-focus-along"]
     assert picture.frame["panel"].unique().to_list() == ["focus mass, layer 1"], "the idle layer is not drawn"
     medians = picture.frame.filter(picture.frame["member"].is_null())
     assert medians.filter(medians["arm"] == "full")["value"].to_list() == [0.1, 0.2, 0.9, 0.9, 0.9, 0.9]

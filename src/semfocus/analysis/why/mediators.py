@@ -14,13 +14,15 @@ from semfocus.analysis.statistics.pooling import PooledSpeedup, pooled_speedup
 from semfocus.analysis.statistics.significance import ALPHA, sign_flip_interval, sign_flip_p
 from semfocus.analysis.statistics.speedup import Speedup
 from semfocus.analysis.summaries import by_setting
-from semfocus.analysis.why.focus_layers import epochs_of, is_idle, layer_value, layers_of
+from semfocus.analysis.why.focus_layers import carrying_layer, epochs_of, is_idle, layer_value, layers_of
 from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
 
 MediatorName = Literal["focus_mass", "effective_keys"]
 #: untrained; the last measured epoch after that at which no run of the two arms had reached its target
 MediatorTime = Literal["start", "early"]
 QUANTITIES: tuple[MediatorName, ...] = ("focus_mass", "effective_keys")
+#: in the place of a layer: in each run the one that carries focus after training
+CARRYING = -1
 #: by seed, a run of the baseline and one of the arm
 Pairs = dict[int, tuple[MeasuredRun, MeasuredRun]]
 
@@ -40,6 +42,12 @@ class TaskShift:
     @property
     def differences(self) -> list[float]:
         return [self.arm[seed] - self.base[seed] for seed in self.arm]
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the means over seeds, arm by baseline."""
+        base = fmean(self.base.values())
+        return fmean(self.arm.values()) / base if base else None
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,18 @@ class Mediation:
     speedup: PooledSpeedup | None
     layers: list[LayerShift]
 
+    def focus(self, when: MediatorTime) -> Shift | None:
+        """In the first of these layers."""
+        return next((each.focus for each in self.layers if each.when == when), None)
+
+    def points(self, when: MediatorTime) -> list[tuple[str, float, Speedup]]:
+        """By task: focus mass in the first of these layers by that of the baseline, and the speedup."""
+        shift, races = self.focus(when), {} if self.speedup is None else self.speedup.tasks
+        tasks = [] if shift is None else shift.tasks
+        return [
+            (each.task, each.ratio, races[each.task]) for each in tasks if each.ratio and each.task in races
+        ]
+
     @property
     def main(self) -> tuple[LayerShift, Shift] | None:
         """The layer whose focus had moved most before the target, else in untrained models; where no tokens
@@ -126,6 +146,17 @@ def mediations(tasks: Sequence[MeasuredTask], contrasts: Sequence[tuple[str, str
     return [each for each in found if any(layer.focus or layer.keys for layer in each.layers)]
 
 
+def focus_of_arms(tasks: Sequence[MeasuredTask]) -> list[Mediation]:
+    """Every arm against the baseline in the layers that carry focus, one in each run: which one is known from its
+    end, not from what is compared.
+    """
+    own = _at_one_setting(tasks)
+    labels = dict.fromkeys(run.label for task in own for run in task.runs if run.by_layer)
+    pairs = [(label, own[0].summary.baseline) for label in labels]
+    found = [_mediation(own, Contrast(*pair), [CARRYING]) for pair in pairs if pair[0] != pair[1]]
+    return [each for each in found if any(layer.focus for layer in each.layers)]
+
+
 def _at_one_setting(tasks: Sequence[MeasuredTask]) -> list[MeasuredTask]:
     measured = [task for task in tasks if any(run.by_layer for run in task.runs)]
     groups = [
@@ -135,9 +166,10 @@ def _at_one_setting(tasks: Sequence[MeasuredTask]) -> list[MeasuredTask]:
     return max(groups, key=lambda group: sum(len(task.runs) for task in group), default=[])
 
 
-def _mediation(tasks: Sequence[MeasuredTask], contrast: Contrast) -> Mediation:
+def _mediation(tasks: Sequence[MeasuredTask], contrast: Contrast, layers: Sequence[int] = ()) -> Mediation:
+    """In these layers, or else in all of them."""
     there = {task.task: (task, pairs) for task in tasks if (pairs := _pairs(task, *contrast))}
-    layers = sorted(
+    layers = layers or sorted(
         {
             layer
             for _, pairs in there.values()
@@ -183,7 +215,9 @@ def _layer(
 ) -> LayerShift | None:
     """None where no task has a measured epoch before the target; a layer that is idle everywhere says so once."""
     idle = [
-        task.task for task, pairs in there if is_idle([run for pair in pairs.values() for run in pair], layer)
+        task.task
+        for task, pairs in there
+        if layer != CARRYING and is_idle([run for pair in pairs.values() for run in pair], layer)
     ]
     used = [(task, pairs) for task, pairs in there if task.task not in idle]
     focus, keys = (
@@ -214,15 +248,12 @@ def _task_shift(
     if epoch is None:
         return None
     base, arm = (
-        {seed: layer_value(pair[side], quantity, epoch, layer) for seed, pair in pairs.items()}
-        for side in (0, 1)
+        {seed: _value(pair[side], quantity, epoch, layer) for seed, pair in pairs.items()} for side in (0, 1)
     )
     known = [seed for seed in pairs if base[seed] is not None and arm[seed] is not None]
     if not known:
         return None
-    chance = (
-        layer_value(pairs[known[0]][0], quantity, epoch, layer, "null") if quantity == "focus_mass" else None
-    )
+    chance = _value(pairs[known[0]][0], quantity, epoch, layer, "null") if quantity == "focus_mass" else None
     return TaskShift(
         task.task,
         epoch,
@@ -230,6 +261,13 @@ def _task_shift(
         {seed: arm[seed] for seed in known},  # type: ignore[misc]
         chance,
     )
+
+
+def _value(
+    run: MeasuredRun, quantity: MediatorName, epoch: int, layer: int, at: str = "mean"
+) -> float | None:
+    own = carrying_layer(run) if layer == CARRYING else layer
+    return None if own is None else layer_value(run, quantity, epoch, own, at)
 
 
 def _over_tasks(shifts: Sequence[TaskShift], alpha: float) -> Shift | None:

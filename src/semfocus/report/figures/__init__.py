@@ -8,7 +8,12 @@ from semfocus.report.figures.lengths import LENGTHS
 from semfocus.report.figures.loss_maps import CUTS, SLOPES, SURFACE
 from semfocus.report.figures.mechanisms import ALONG, CORRELATIONS, DISPERSION, KEPT_KEYS, WORST_CASE
 from semfocus.report.figures.regions import REGIONS
-from semfocus.report.figures.scatter import DISPERSION_AND_SPEEDUP, MASKS, SPARSITY_OR_SHARPNESS
+from semfocus.report.figures.scatter import (
+    DISPERSION_AND_SPEEDUP,
+    FOCUS_AND_SPEEDUP,
+    MASKS,
+    SPARSITY_OR_SHARPNESS,
+)
 from semfocus.report.figures.speedup import ROBUSTNESS, SPEEDUP
 from semfocus.report.figures.survival import SURVIVAL
 from semfocus.report.figures.trial_ratios import TRIAL_CURVES, TRIAL_INSIDE, TRIAL_RATIOS
@@ -21,7 +26,7 @@ STUDY_FIGURES = {figure.name: figure for figure in (SPEEDUP, CURVES, SURVIVAL, L
 #: from a sweep over one setting, or from a mechanism test
 _TESTS = (
     *(ROBUSTNESS, DISPERSION, DISPERSION_AND_SPEEDUP, CORRELATIONS, SPARSITY_OR_SHARPNESS),
-    *(MASKS, KEPT_KEYS, WORST_CASE, ALONG),
+    *(FOCUS_AND_SPEEDUP, MASKS, KEPT_KEYS, WORST_CASE, ALONG),
 )
 #: from probed runs, loss landscapes and numbers of the theory
 _OTHERS = (LAYERS, ATTENTION_MAP, SURFACE, CUTS, SLOPES, REGIONS)

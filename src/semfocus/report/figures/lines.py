@@ -36,6 +36,8 @@ class Line:
     nulls: Values | None = None
     #: a place to mark upright
     moment: float | None = None
+    #: each seed has values at places of its own, with nothing missing between them
+    is_sparse: bool = False
 
 
 @dataclass
@@ -51,8 +53,8 @@ def line_frame(lines: Iterable[Line], **more: Any) -> pl.DataFrame:
     """A row for each seed and place, and one without a member for the median with its quartiles; `more`
     columns by type.
     """
-    columns = _Columns()
-    for line in lines:
+    columns, given = _Columns(), list(lines)
+    for line in given:
         num, arm = len(line.x), visible(line.arm)
         common = {
             name: visible(each) if isinstance(each, str) else each for name, each in line.common.items()
@@ -69,7 +71,8 @@ def line_frame(lines: Iterable[Line], **more: Any) -> pl.DataFrame:
     numbers = dict.fromkeys(("x", "value", "low", "high", "null", "moment"), pl.Float64)
     schema = {**texts, **numbers, **more}
     missing = [None] * len(columns.found.get("x", []))
-    return pl.DataFrame({name: columns.found.get(name, missing) for name in schema}, schema=schema)
+    frame = pl.DataFrame({name: columns.found.get(name, missing) for name in schema}, schema=schema)
+    return frame.filter(pl.col("value").is_not_null()) if all(line.is_sparse for line in given) else frame
 
 
 def line_panel(

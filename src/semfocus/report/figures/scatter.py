@@ -14,6 +14,7 @@ from semfocus.report.palette import Ink
 
 if TYPE_CHECKING:
     from semfocus.analysis.why.masks import MaskTest
+    from semfocus.analysis.why.mediators import Mediation
     from semfocus.analysis.why.ratio import RatioTest
     from semfocus.analysis.why.yardsticks import Yardstick
 
@@ -50,6 +51,24 @@ def ratio_frame(tests: Iterable["RatioTest"]) -> pl.DataFrame:
                 )
     order = {f"{source}, {when}": None for source in ("own models", "same scores") for when in _WHEN.values()}
     return tidy(sorted(rows, key=lambda row: list(order).index(str(row["panel"]))), _COLUMNS)
+
+
+def focus_frame(found: Iterable["Mediation"]) -> pl.DataFrame:
+    """A dot for each arm and task: its focus mass by that of the baseline, and the speedup."""
+    rows = [
+        {
+            **{"panel": panel, "arm": each.arm, "task": task, "x": ratio, "y": race.ratio},
+            **{"bound": race.bound or None, "words": speedup_text(race)},
+        }
+        for when, panel in (
+            ("start", "focus and speedup, untrained"),
+            ("early", "focus and speedup, before the target"),
+        )
+        for each in found
+        for task, ratio, race in each.points(when)  # type: ignore[arg-type]
+        if race.ratio is not None
+    ]
+    return tidy(rows, _COLUMNS)
 
 
 def yardstick_frame(found: Iterable["Yardstick"]) -> pl.DataFrame:
@@ -90,6 +109,17 @@ def _ratio_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
     def across(values: Sequence[float]) -> Axis:
         return value_axis([*values, 1.0], "dispersion / that of full")
 
+    return _by_speedup(frame, across)
+
+
+def _focus_panels(frame: pl.DataFrame, inks: Mapping[str, Ink]) -> list[Panel]:
+    def across(values: Sequence[float]) -> Axis:
+        return logarithmic([*values, 1.0], "focus mass / that of the baseline", room=1.1)
+
+    return _by_speedup(frame, across)
+
+
+def _by_speedup(frame: pl.DataFrame, across: Callable[[Sequence[float]], Axis]) -> list[Panel]:
     def upwards(values: Sequence[float]) -> Axis:
         return logarithmic([*values, 1.0], "speedup", room=1.3)
 
@@ -154,5 +184,6 @@ def _panel(
 DISPERSION_AND_SPEEDUP = Figure(
     "dispersion-and-speedup", "Dispersion and speedup", ratio_frame, _ratio_panels
 )
+FOCUS_AND_SPEEDUP = Figure("focus-and-speedup", "Focus mass and speedup", focus_frame, _focus_panels)
 SPARSITY_OR_SHARPNESS = Figure("sparsity-or-sharpness", "Sparsity or sharpness", yardstick_frame, _run_panels)
 MASKS = Figure("masks", "Stable masks and fast learning", mask_frame, _run_panels)

@@ -2,11 +2,19 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 from semfocus.analysis.why.focus_layers import HOW_IDLE, epochs_of, is_idle, layer_value, layers_of, name_of
 from semfocus.analysis.why.measured_runs import MeasuredRun, MeasuredTask
-from semfocus.analysis.why.mediators import LayerShift, Mediation, Shift, TaskShift
+from semfocus.analysis.why.mediators import (
+    LayerShift,
+    Mediation,
+    MediatorTime,
+    Shift,
+    TaskShift,
+    focus_of_arms,
+)
 from semfocus.analysis.wording import bounded, interval
 from semfocus.report.curves import with_quartiles
 from semfocus.report.figures import FIGURES
@@ -19,6 +27,7 @@ from semfocus.words import count_of, listed, p_value, shortened
 _MOST_TASKS, _MOST_LAYERS = 4, 2
 #: of an axis
 _FEWEST_EPOCHS = 100
+_TIMES: Mapping[MediatorTime, str] = {"start": "untrained", "early": "before the target"}
 _SIDES = {"more": "more", "less": "less", "unclear": "no clear difference"}
 
 
@@ -28,19 +37,24 @@ def block(
     """None where nothing was measured layer by layer in two arms."""
     if not found:
         return None
-    drawn = list(_lines(tasks, found))
+    arms, drawn = focus_of_arms(tasks), list(_lines(tasks, found))
+    figures = [FIGURES["focus-and-speedup"].of(arms, inks=inks)] if arms else []
+    figures += [FIGURES["along"].of(drawn, inks=inks)] if drawn else []
+    there = {each.arm for each in arms} | {line.arm for line in drawn}
     return WhyBlock(
         "focus",
         "Did attention move before learning did, and in which layer?",
         "Focus mass: the share of attention on the tokens that decide the label, mean over held-out queries and heads; effective keys: over how many keys attention is spread. "
-        "Each layer by itself, an arm against its baseline on the same seeds: in untrained models (epoch 0), and at the last measured epoch at which no run of either had reached the target, so that nothing here follows from having learned. "
-        f"Limits invert the sign-flip test over pairs of seeds, tasks counting the same; fewer than six pairs have none. {HOW_IDLE} In the figure an upright line is the median epoch at which an arm reached its target, "
-        "and the dotted line chance.",
-        [FIGURES["along"].of(drawn, inks=inks)] if drawn else [],
-        _sentences(found),
+        "An arm is held against its baseline on the same seeds: in untrained models (epoch 0), and at the last measured epoch at which no run of either had reached the target, so that nothing here follows from having learned. "
+        "First in the layer of each run that carries focus after training, a dot per arm and task: to the right it has more focus than the baseline, upwards it learns faster. "
+        "Then layer by layer along training: an upright line is the median epoch at which an arm reached its target, the dotted line chance; a run that stopped there keeps its last value in the median. "
+        f"Limits invert the sign-flip test over pairs of seeds, tasks counting the same; fewer than six pairs have none. {HOW_IDLE}",
+        figures,
+        [*_counted(arms), *_sentences(found)],
         "What moves before learning need not be its cause: an arm may change both. At epoch 0 it is what the arm does to untrained scores. "
         "Where a run reached its target before the second look, there is no number in between, and an epoch that comes before every target may be early for the slower arm.",
         [
+            *_summary(arms),
             Table(
                 "Focus mass and effective keys before the target, by contrast and layer",
                 [
@@ -48,7 +62,7 @@ def block(
                     *("focus mass", "difference", "p", "effective keys", "difference", "p"),
                 ],
                 [_row(each, layer) for each in found for layer in each.layers],
-                is_open=True,
+                is_open=not arms,
             ),
             Table(
                 "The same task by task",
@@ -59,8 +73,54 @@ def block(
                 [row for each in found for layer in each.layers for row in _task_rows(each, layer)],
             ),
         ],
-        [(label, ink) for label, ink in arms_in(tasks, inks) if any(label == line.arm for line in drawn)],
+        [(label, ink) for label, ink in arms_in(tasks, inks) if label in there],
     )
+
+
+# --- the layer that carries focus, by arm
+
+
+def _summary(arms: Sequence[Mediation]) -> list[Table]:
+    """A row for each arm, the fastest first; nothing where no task says which tokens decide."""
+    columns = [
+        *("attention", "speedup", "untrained: pairs", "focus mass", "difference"),
+        *("before the target: pairs", "epoch", "focus mass", "difference"),
+    ]
+    ordered = sorted(arms, key=lambda each: -(each.speedup.ratio if each.speedup else 0.0))
+    rows = []
+    for each in ordered:
+        (pairs, _, *untrained), early = _brief(each.focus("start")), _brief(each.focus("early"))
+        rows.append([shortened(each.arm), _speedup(each), pairs, *untrained, *early])
+    caption = "Focus mass in the layer that carries it, baseline → arm, over tasks"
+    return [Table(caption, columns, rows, is_open=True)] if rows else []
+
+
+def _brief(shift: Shift | None) -> list[str]:
+    """Pairs and tasks, epochs, the two means, their difference."""
+    if shift is None:
+        return [MISSING] * 4
+    where = f"{shift.num_pairs} on {count_of(len(shift.tasks), 'task')}"
+    return [where, _epochs(shift), *_cells(shift)[:2]]
+
+
+def _counted(arms: Sequence[Mediation]) -> list[str]:
+    """Whether the arms with more focus were the faster ones, task by task; no test: an arm is there several times."""
+    said = []
+    for when, words in _TIMES.items():
+        known = [
+            (ratio > 1, (race.ratio or 0.0) > 1) for each in arms for _, ratio, race in each.points(when)
+        ]
+        more, less = ([faster for has_more, faster in known if has_more == side] for side in (True, False))
+        parts = [
+            f"of {count_of(len(own), 'dot')} with {side} focus than the baseline {sum(own)} learned faster"
+            for side, own in (("more", more), ("no more", less))
+            if own
+        ]
+        said += [f"In the layer that carries focus, {words}: {'; '.join(parts)}."] if parts else []
+    return said
+
+
+# --- every layer, by contrast
 
 
 def _name(each: Mediation) -> str:
@@ -76,10 +136,13 @@ def _row(each: Mediation, layer: LayerShift) -> list[str]:
     start = [_name(each), _speedup(each), str(layer.layer + 1)]
     if known is None:
         return [*start, "idle" if layer.idle else MISSING, *[MISSING] * 7]
-    epochs = sorted({task.epoch for task in known.tasks})
-    when = str(epochs[0]) if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
     where = f"{len(known.tasks)}, {known.num_pairs}"
-    return [*start, where, when, *_cells(layer.focus), *_cells(layer.keys)]
+    return [*start, where, _epochs(known), *_cells(layer.focus), *_cells(layer.keys)]
+
+
+def _epochs(shift: Shift) -> str:
+    epochs = sorted({task.epoch for task in shift.tasks})
+    return str(epochs[0]) if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
 
 
 def _cells(shift: Shift | None) -> list[str]:
@@ -211,15 +274,34 @@ def _line(task: MeasuredTask, label: str, layer: int, last: float, *, with_chanc
     seeds, middle = _along(task, label), _middle(task, label)
     known = {epoch for run in seeds.values() for epoch in epochs_of(run, "focus_mass")}
     epochs = sorted(epoch for epoch in known if epoch <= last)
+    common = {epoch for epoch in epochs if all(_has(run, epoch) for run in seeds.values())}
 
     def along(seed: int, at: str) -> list[float | None]:
         return [layer_value(seeds[seed], "focus_mass", epoch, layer, at) for epoch in epochs]
 
+    def kept(seed: int) -> list[float | None]:
+        run = seeds[seed]
+        places = [min(epoch, run.last_epoch) if _stopped(run) else epoch for epoch in epochs]
+        found = [layer_value(run, "focus_mass", place, layer) for place in places]
+        return [each if epoch in common else None for epoch, each in zip(epochs, found, strict=True)]
+
+    quartiles = with_quartiles([(seed, kept(seed)) for seed in seeds])
     return Line(
         label,
-        with_quartiles([(seed, along(seed, "mean")) for seed in seeds]),
+        replace(quartiles, seeds=[(seed, along(seed, "mean")) for seed in seeds]),
         epochs,
         {"task": task.task, "panel": f"focus mass, {name_of(layer)}", "is_share": True},
         along(next(iter(seeds)), "null") if with_chance else None,
         None if middle == math.inf else middle,
+        is_sparse=True,
     )
+
+
+def _stopped(run: MeasuredRun) -> bool:
+    """Whether it ended at its target."""
+    return run.is_done and (run.spec.get("training") or {}).get("stop_at") is not None
+
+
+def _has(run: MeasuredRun, epoch: int) -> bool:
+    """Whether it was measured then, or had ended: the last epochs of single runs are no places for a median."""
+    return epoch > run.last_epoch or epoch in epochs_of(run, "focus_mass")
