@@ -2,7 +2,7 @@
 
 from semfocus.analysis.statistics import Time
 from semfocus.analysis.times import Goal, longest_look, time_to
-from semfocus.runs.record import summarise
+from semfocus.runs.outcome import summarise
 from tests.analysis.records import record
 
 

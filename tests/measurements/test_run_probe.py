@@ -1,5 +1,6 @@
 """Looking into runs that exist: computed once, kept, and the same numbers as along training."""
 
+import copy
 import json
 
 import pytest
@@ -87,7 +88,7 @@ def test_fewer_sequences_than_asked_for(store: Store, tiny_spec, counted) -> Non
 
 def test_any_epoch_and_what_may_be_wrong_with_it(store: Store, tiny_spec) -> None:
     spec = tiny_spec()
-    record = run(spec, store)
+    record = copy.deepcopy(dict(run(spec, store)))
     rows = probe_run(spec, store, epoch=0, data="train", samples=10)
     assert {row["epoch"] for row in rows} == {0}
     assert "problems" not in rows[0]

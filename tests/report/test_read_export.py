@@ -14,7 +14,8 @@ from semfocus.measurements.twins import twin_table
 from semfocus.report.export import archive, export, read_export
 from semfocus.report.export.folder import folders_of_tables
 from semfocus.runs import RunSpec
-from semfocus.runs.record import TARGET_ACCURACY, Record
+from semfocus.runs.outcome import TARGET_ACCURACY
+from semfocus.runs.record import Record
 from tests.report.made_up import record_of, spec_of, study
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -64,7 +65,9 @@ def test_records_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
 
 
 def types_of(value: Any) -> Any:
-    return {key: types_of(each) for key, each in value.items()} if isinstance(value, dict) else type(value)
+    if isinstance(value, dict):
+        return {key: types_of(each) for key, each in value.items()}
+    return list if isinstance(value, list) else type(value)
 
 
 @KINDS

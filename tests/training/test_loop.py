@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from semfocus.runs.checkpoints import load_newest
-from semfocus.runs.record import summarise
+from semfocus.runs.outcome import summarise
 from semfocus.tasks import Samples
 from semfocus.training import EpochResult, Observer, build_model, dataset_of, evaluate, run
 from semfocus.training.evaluation import sample_losses

@@ -1,5 +1,6 @@
 """A run's model after any epoch is the one that the run had, to the last bit."""
 
+import copy
 import shutil
 from dataclasses import replace
 
@@ -170,7 +171,7 @@ def test_a_run_without_an_epoch(store: Store, tiny_spec) -> None:
 
 def test_other_numerics_are_said_each_time(store: Store, tiny_spec) -> None:
     spec = tiny_spec()
-    record = run(spec, store)
+    record = copy.deepcopy(dict(run(spec, store)))
     directory = store.directory(spec)
     record["environment"]["numerics"]["torch"] = "0.1"
     directory.write_record(record)

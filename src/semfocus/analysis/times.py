@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from semfocus.analysis.comparisons import Comparison
 from semfocus.analysis.statistics import Time
-from semfocus.runs.record import Record, is_text
+from semfocus.runs.outcome import is_text
+from semfocus.runs.record import Record
 from semfocus.words import percent, with_span
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from semfocus.analysis.statistics import Speedup
 from semfocus.analysis.statistics.significance import ALPHA
 from semfocus.runs.arms import BASELINE, SHARPENED
-from semfocus.runs.record import is_text
+from semfocus.runs.outcome import is_text
 from semfocus.words import count_of, number, percent, shortened
 
 if TYPE_CHECKING:

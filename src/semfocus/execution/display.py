@@ -18,7 +18,8 @@ from rich.text import Text
 from semfocus.execution.progress import Watcher
 from semfocus.runs import RunSpec
 from semfocus.runs.arms import run_title, varying_keys
-from semfocus.runs.record import Record, is_text
+from semfocus.runs.outcome import is_text
+from semfocus.runs.record import Record
 from semfocus.training import EpochResult, Observer
 from semfocus.words import duration
 

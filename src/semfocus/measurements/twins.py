@@ -87,14 +87,14 @@ def stability_inputs(twins: Mapping[str, Any]) -> dict[str, Any]:
 def stability_guide(twins: Mapping[str, Any]) -> float | None:
     """`theory.stability_schedule` with observed numbers, as a share of the largest loss seen: 1 says nothing at all.
 
-    None where the twins lack a number that it needs.
+    None where the twins lack a number that it needs, or made no step.
     """
     from semfocus.theory import stability_schedule
 
     try:
         inputs = stability_inputs(twins)
         bound, _ = stability_schedule(**inputs)
-        return bound / inputs["M"]
+        return bound / inputs["M"] if inputs["steps"] else None
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
 
@@ -102,7 +102,7 @@ def stability_guide(twins: Mapping[str, Any]) -> float | None:
 def stability_along(twins: Mapping[str, Any], epochs: Sequence[int]) -> list[float | None]:
     """The guide after each of these epochs, with the numbers of the whole training; None before the first step."""
     return [
-        stability_guide({**twins, "learning_rates": twins.get("learning_rates", ())[:epoch]})
+        stability_guide({**twins, "learning_rates": (twins.get("learning_rates") or ())[:epoch]})
         if epoch
         else None
         for epoch in epochs

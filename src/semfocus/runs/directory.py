@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from semfocus.durable import (
     lock,
@@ -166,8 +166,8 @@ class RunDirectory:
 
     def _read_json(self, name: str) -> dict[str, Any]:
         try:
-            values = json.loads(read(self.path / name))
-        except ValueError as error:
+            values = json.loads(read(self.path / name), parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
             raise DamagedRun(f"{self.path / name} is damaged: {error}") from None
         if not isinstance(values, dict):
             raise DamagedRun(f"{self.path / name} is damaged: not a JSON object")
@@ -176,6 +176,10 @@ class RunDirectory:
     def _write_json(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
         write_durably(self.path / name, text.encode())
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def epoch_rows(events: list[Event]) -> list[dict[str, Any]]:

@@ -2,23 +2,65 @@
 
 import hashlib
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 from semfocus.runs.directory import DamagedRun, RunDirectory, epoch_rows, probe_rows_of, steps_of
 from semfocus.runs.journal import CorruptJournal
+from semfocus.runs.outcome import summarise
 from semfocus.runs.shape import OPTIONAL_NUMBERS, problem_of_spec
-
-#: training accuracy that counts as converged, as in the paper
-TARGET_ACCURACY = 0.95
 
 _NOT_THE_RESULT = ("environment", "attempts", "problems", "run", "probes")
 #: events that a run goes through without changing its state
 _ON_THE_WAY = ("epoch", "probe")
 
 
-class Record(dict[str, Any]):
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise TypeError(
+        "a record is frozen: record | {...} makes another, copy.deepcopy(part) a part that can be changed"
+    )
+
+
+class FrozenDict(dict[str, Any]):
+    """A part of a record: equal to a plain dict and written as one; what copies and pickles make of it is plain."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """The same for a list."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+    __iadd__ = __imul__ = _refuse
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+_SINGLE = frozenset({int, float, str, bool, type(None)})
+
+
+def frozen(value: Any) -> Any:
+    """The same value with every dict and list in it frozen; a long column of numbers costs no more than a copy."""
+    if isinstance(value, FrozenDict | FrozenList):
+        return value
+    if isinstance(value, dict):
+        return FrozenDict(
+            {key: each if type(each) in _SINGLE else frozen(each) for key, each in value.items()}
+        )
+    if isinstance(value, list | tuple):
+        has_parts = not _SINGLE.issuperset(map(type, value))
+        parts = map(frozen, value) if has_parts else value
+        return FrozenList(parts) if isinstance(value, list) else tuple(parts)
+    return value
+
+
+class Record(FrozenDict):
     """What is known of one run, finished or not: frozen plain values under the names of its file.
 
     Unknown keys are kept. A run whose files cannot be read is a record too, of the state `corrupt`.
@@ -30,9 +72,9 @@ class Record(dict[str, Any]):
         directory: RunDirectory | None = None,
         measurements: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(values)
+        super().__init__((key, frozen(value)) for key, value in values.items())
         self._directory = directory
-        self._measurements = dict(measurements or {})
+        self._measurements: Mapping[str, Any] = frozen(dict(measurements or {}))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Record":
@@ -44,7 +86,7 @@ class Record(dict[str, Any]):
         return str(self.get("run"))
 
     @property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Mapping[str, Any]:
         """Empty for a corrupt run."""
         return self.get("spec") or {}
 
@@ -58,21 +100,21 @@ class Record(dict[str, Any]):
         return self.get("reason")
 
     @property
-    def curve(self) -> dict[str, list[Any]]:
+    def curve(self) -> Mapping[str, Sequence[Any]]:
         """Columns by name; empty before the first epoch."""
         return self.get("curve") or {}
 
     @property
-    def steps(self) -> dict[str, list[Any]]:
+    def steps(self) -> Mapping[str, Sequence[Any]]:
         """`step` and `train_accuracy` between epochs, for runs with `training.evaluate_every`; else empty."""
         return self.get("steps") or {}
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Mapping[str, Any]:
         return self.get("summary") or {}
 
     @property
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Mapping[str, Any]:
         return self.get("environment") or {}
 
     @property
@@ -95,11 +137,6 @@ class Record(dict[str, Any]):
 
     def __or__(self, other: Mapping[str, Any]) -> "Record":  # type: ignore[override]
         return Record({**self, **other}, self._directory, self._measurements)
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("a record is frozen: record | {...} makes another")
-
-    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
 
     def __copy__(self) -> Self:
         return self
@@ -149,64 +186,6 @@ def with_kernel_version(numerics: Mapping[str, Any]) -> dict[str, Any]:
     """A numerics class as it is written now: version 0.1.0 named no kernel version, and its kernels are version 1."""
     first = None if numerics.get("kernels") == "none" else 1
     return {"kernel_version": first, **numerics}
-
-
-def is_text(task: str) -> bool:
-    """Whether a task, by its name in a spec, is to predict the next token: judged by loss, not by accuracy."""
-    return task.startswith("text:")
-
-
-def held_out_score(row: Mapping[str, Any], by_loss: bool) -> float:
-    """What makes an epoch the best: held-out accuracy, for text the lowest held-out loss."""
-    return -row["held_out_loss"] if by_loss else row["held_out_accuracy"]
-
-
-def summarise(rows: list[dict[str, Any]], task: str = "") -> dict[str, Any]:
-    """Numbers most people ask for. `epochs_to_target` is None for a run that never got there (censored).
-
-    For text no accuracy is the target: what counts as one is decided where runs are compared.
-    """
-    if not rows:
-        return {}
-    if is_text(task):
-        return _text_summary(rows)
-    reached = next((row for row in rows if row["train_accuracy"] >= TARGET_ACCURACY), None)
-    last, best = rows[-1], max(rows, key=lambda row: row["held_out_accuracy"])
-    return {
-        "target_accuracy": TARGET_ACCURACY,
-        "epochs_to_target": reached["epoch"] if reached else None,
-        "seconds_to_target": _seconds(rows, reached["epoch"]) if reached else None,
-        "epochs": last["epoch"],
-        "seconds": _seconds(rows, last["epoch"]),
-        "last_train_accuracy": last["train_accuracy"],
-        "last_held_out_accuracy": last["held_out_accuracy"],
-        "best_held_out_accuracy": best["held_out_accuracy"],  # selected on the held-out set
-        "best_epoch": best["epoch"],
-    }
-
-
-def _text_summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    last, best = rows[-1], max(rows, key=lambda row: held_out_score(row, True))
-    return {
-        "target_accuracy": None,
-        "epochs_to_target": None,
-        "seconds_to_target": None,
-        "epochs": last["epoch"],
-        "seconds": _seconds(rows, last["epoch"]),
-        "last_train_accuracy": last["train_accuracy"],
-        "last_held_out_accuracy": last["held_out_accuracy"],
-        "last_train_perplexity": math.exp(min(last["train_loss"], 700.0)),
-        "last_held_out_perplexity": math.exp(min(last["held_out_loss"], 700.0)),
-        "best_held_out_perplexity": math.exp(
-            min(best["held_out_loss"], 700.0)
-        ),  # selected on the held-out set
-        "best_epoch": best["epoch"],
-    }
-
-
-def _seconds(rows: list[dict[str, Any]], epoch: int) -> float:
-    """Seconds of training up to the end of an epoch, evaluation not counted."""
-    return sum(row["train_seconds"] for row in rows if row["epoch"] <= epoch)
 
 
 def read_record(directory: RunDirectory) -> Record:

@@ -1,6 +1,7 @@
 """Whether what a file holds can be the spec or the record of a run: JSON that reads well may still be another's."""
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 _SPEC = {"task": str, "pattern": str, "seed": int, "model": dict, "training": dict}
@@ -21,6 +22,12 @@ REQUIRED_NUMBERS = (
 )
 #: columns of a curve that came after version 0.1.0: a run may lack them, and its digest leaves them out
 OPTIONAL_NUMBERS = ("gradient_norm", "clipped_share")
+#: what a summary may say, where it says anything
+SUMMARY_NUMBERS = (
+    *("target_accuracy", "epochs_to_target", "seconds_to_target", "epochs", "seconds", "best_epoch"),
+    *("last_train_accuracy", "last_held_out_accuracy", "best_held_out_accuracy"),
+    *("last_train_perplexity", "last_held_out_perplexity", "best_held_out_perplexity"),
+)
 
 #: where version 0.1.0 kept its measurements; others are in NAME.json
 KEPT_FILES = {
@@ -32,57 +39,66 @@ _KEPT_KEYS = {
     "lengths": frozenset({"length", "num", "accuracy"}),
     "twins": frozenset({"replaced", "rows"}),
 }
-#: what labels are made of; a field that is not written is at its default
-_FACTORS = (
-    ("model", "inverse_temperature"),
-    ("model", "selection_noise"),
-    ("model", "match_keeps_gradient"),
-    ("model", "score_gradient"),
-    ("model", "score_clip"),
-    ("model", "initial_scale", "query_key"),
-    ("training", "learning_rate_scale", "query_key"),
-    ("training", "plain_after"),
-    ("training", "plain_before"),
-)
-_TEXTS = (("model", "match_entropy"), ("model", "match_dispersion"), ("model", "selection"))
-_MAY_BE_NONE = (
-    *("score_clip", "match_entropy", "match_dispersion", "selection"),
-    *("plain_after", "plain_before"),
-)
+_NUMBER_OR_NULL = (int, float, NoneType)
+#: what each value may be that a reader uses; one that is not among the keys above may be absent
+_KEPT: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "lengths": {
+        **dict.fromkeys(("length", "num"), (int,)),
+        **dict.fromkeys(("accuracy", "loss", "epoch"), _NUMBER_OR_NULL),
+    },
+    "twins": {
+        **{"replaced": (int,), "rows": (list,), "learning_rates": (list, NoneType)},
+        **dict.fromkeys(("num_train", "batch_size", "steps_per_epoch"), (int, NoneType)),
+        **dict.fromkeys(("largest_loss", "largest_loss_ratio", "largest_gradient"), _NUMBER_OR_NULL),
+        **dict.fromkeys(("largest_sample_gradient", "largest_gradient_ratio"), _NUMBER_OR_NULL),
+    },
+}
+_TWIN_ROW: Mapping[str, tuple[type, ...]] = {
+    "epoch": (int,),
+    **dict.fromkeys(("distance", "relative_distance", "train_loss", "held_out_loss"), _NUMBER_OR_NULL),
+}
 
 
 def problem_of_spec(spec: dict[str, Any]) -> str | None:
-    """What keeps it from being a spec; its values are checked by whoever makes a RunSpec of it."""
-    problem = _problem(spec, _SPEC) or _problem(spec["training"], {"epochs": int}, "training.")
-    return problem or next(filter(None, (_problem_at(spec, path) for path in (*_FACTORS, *_TEXTS))), None)
+    """What keeps it from being a spec: whether its values go together is checked by whoever makes a RunSpec of it."""
+    from semfocus.runs.fields import problem_of_fields
 
-
-def _problem_at(spec: dict[str, Any], path: tuple[str, ...]) -> str | None:
-    value: Any = spec
-    for place, name in enumerate(path):
-        if not isinstance(value, dict):
-            return f"{'.'.join(path[:place])} is not dict"
-        if name not in value:
-            return None
-        value = value[name]
-    if value is None and path[-1] in _MAY_BE_NONE:
-        return None
-    kind, words = (str, "a text") if path in _TEXTS else (int | float, "a number")
-    return None if isinstance(value, kind) else f"{'.'.join(path)} is not {words}"
+    return (
+        _problem(spec, _SPEC)
+        or _problem(spec["training"], {"epochs": int}, "training.")
+        or problem_of_fields(spec)
+    )
 
 
 def problem_of_record(record: dict[str, Any]) -> str | None:
     """What keeps it from being the record of a run that has ended."""
-    problem = _problem(record, _RECORD)
+    problem = (
+        _problem(record, _RECORD) or problem_of_spec(record["spec"]) or _problem_of_curve(record["curve"])
+    )
     if problem is None:
-        problem = problem_of_spec(record["spec"]) or _problem_of_curve(record["curve"])
-    if problem is None and not isinstance(record.get("summary", {}), dict):
-        problem = "summary is not a dict"
+        problem = _problem_of_summary(record.get("summary", {}), bool(record["curve"].get("epoch")))
+    if problem is None and not isinstance(record.get("reason"), str | NoneType):
+        problem = "reason is not a text or null"
+    if problem is None and not isinstance(record.get("environment"), dict | NoneType):
+        problem = "environment is not a dict"
     if problem is None and not are_probe_rows(record.get("probes", [])):
         problem = "probes is not a list of probe rows"
     if problem is None and not _are_steps(record.get("steps", {})):
         problem = "steps is not a list of steps and one of accuracies"
     return problem
+
+
+def _problem_of_summary(summary: object, has_epochs: bool) -> str | None:
+    if not isinstance(summary, dict):
+        return "summary is not a dict"
+    for name in SUMMARY_NUMBERS:
+        if name in ("epochs", "best_epoch") and has_epochs and not isinstance(summary.get(name), int):
+            return (
+                f"summary.{name} is not a whole number" if name in summary else f"summary.{name} is missing"
+            )
+        if not {int, float, NoneType}.issuperset((type(summary.get(name)),)):
+            return f"summary.{name} is not a number or null"
+    return None
 
 
 def _are_steps(steps: object) -> bool:
@@ -102,15 +118,19 @@ def are_rows(measurement: str, rows: object) -> bool:
     """Whether these can be the rows of a measurement."""
     if measurement == "inside":
         return are_probe_rows(rows)
-    needed = _KEPT_KEYS.get(measurement, frozenset())
-    are_maps = isinstance(rows, list) and all(isinstance(row, dict) and needed <= row.keys() for row in rows)
-    return are_maps and (measurement != "twins" or all(map(_is_twin, rows)))  # type: ignore[call-overload]
+    keys, kinds = _KEPT_KEYS.get(measurement, frozenset()), _KEPT.get(measurement, {})
+    if not isinstance(rows, list) or not all(_has(row, kinds) and keys <= row.keys() for row in rows):
+        return False
+    return measurement != "twins" or all(map(_is_twin, rows))
+
+
+def _has(row: object, kinds: Mapping[str, tuple[type, ...]]) -> bool:
+    return isinstance(row, dict) and all(type(row.get(name)) in kind for name, kind in kinds.items())
 
 
 def _is_twin(values: dict[str, Any]) -> bool:
-    rows = values["rows"]
-    known = isinstance(values["replaced"], int) and isinstance(rows, list)
-    return known and all(isinstance(row, dict) and "epoch" in row for row in rows)
+    rates = values.get("learning_rates") or ()
+    return {int, float}.issuperset(map(type, rates)) and all(_has(row, _TWIN_ROW) for row in values["rows"])
 
 
 def are_probe_rows(rows: object) -> bool:
@@ -139,9 +159,9 @@ def _problem_of_curve(curve: dict[str, Any]) -> str | None:
     if len({len(column) for column in curve.values()}) > 1:
         return "curve has columns of different lengths"
     for name in REQUIRED_NUMBERS:
-        if not all(isinstance(value, int | float) for value in curve.get(name, [None])):
+        if not {int, float}.issuperset(map(type, curve.get(name, [None]))):
             return f"curve.{name} is not a list of numbers"
     for name in OPTIONAL_NUMBERS:
-        if not all(value is None or isinstance(value, int | float) for value in curve.get(name, [])):
+        if not {int, float, NoneType}.issuperset(map(type, curve.get(name, []))):
             return f"curve.{name} is not a list of numbers and nulls"
     return None

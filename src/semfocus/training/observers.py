@@ -9,7 +9,7 @@ from torch import nn
 
 from semfocus.runs.checkpoints import Checkpoint, Tensors, save_checkpoint
 from semfocus.runs.directory import RunDirectory
-from semfocus.runs.record import held_out_score
+from semfocus.runs.outcome import held_out_score
 from semfocus.training.evaluation import evaluate
 from semfocus.training.optimiser import optimiser_tensors
 

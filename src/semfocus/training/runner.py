@@ -17,7 +17,8 @@ from semfocus.runs.checkpoints import (
     weights_digest,
 )
 from semfocus.runs.directory import epoch_rows, probe_rows_of, steps_of
-from semfocus.runs.record import Record, as_columns, held_out_score, is_text, summarise
+from semfocus.runs.outcome import held_out_score, is_text, summarise
+from semfocus.runs.record import Record, as_columns
 from semfocus.tasks import Dataset, Length, TextTask, draw_dataset
 from semfocus.training.device import describe_environment, limited_threads, resolve_device, same_numerics
 from semfocus.training.loop import Diverged, reached_stop, train

@@ -152,11 +152,14 @@ def test_tasks_with_a_larger_gap_do_not_count_for_stability() -> None:
 
 def test_only_grids_of_one_kind_are_compared() -> None:
     records = with_landscapes(2.0, 1.0)
-    for each in records:
-        if each["spec"]["pattern"] == "full":  # which a median over unlike grids would call the flatter one
-            each.measurements["landscape"].append(
-                {"epoch": EPOCHS, "grid": "3 x 3", "steepness": 0.01, "grids": 1}
-            )
+    # a median over unlike grids would call full the flatter one
+    small = {"epoch": EPOCHS, "grid": "3 x 3", "steepness": 0.01, "grids": 1}
+    records = [
+        Record(each, measurements={"landscape": [*each.measurements["landscape"], small]})
+        if each.spec["pattern"] == "full"
+        else each
+        for each in records
+    ]
     assert verdict("stability_generalises", records) == "supported"
     records = [
         Record(

@@ -3,6 +3,7 @@
 import math
 
 from semfocus.analysis.why.measured_runs import not_tested
+from semfocus.runs.record import Record
 from tests.analysis.why.planted import EPOCHS, record, row, summaries, tasks_of
 
 
@@ -54,8 +55,13 @@ def test_tasks_at_different_settings_are_not_tested_together() -> None:
     rows = [row("dispersion", 3.0)]
     alike = [record(task, "full", 1, 10, rows) for task in ("even_pairs", "parity", "cycle_navigation")]
     other = [record("missing_duplicate", "full", seed, 10, rows) for seed in range(5)]
-    for each in other:
-        each["spec"]["training"]["length"] = 20
+    other = [
+        Record(
+            each | {"spec": {**each.spec, "training": {**each.spec["training"], "length": 20}}},
+            measurements={"inside": rows},
+        )
+        for each in other
+    ]
     assert [task.task for task in tasks_of([*alike, *other])] == ["cycle_navigation", "even_pairs", "parity"]
     (named,) = not_tested(summaries([*alike, *other]))
     assert named.startswith("missing_duplicate at ")

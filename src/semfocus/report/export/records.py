@@ -3,39 +3,20 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from semfocus.report.export.frames import NAMES, OWN
-from semfocus.runs.pretraining import Pretraining
+from semfocus.runs.fields import Path, kinds_of
 from semfocus.runs.record import Record
-from semfocus.runs.shape import OPTIONAL_NUMBERS, REQUIRED_NUMBERS
-from semfocus.runs.training_settings import TrainingSettings
-from semfocus.settings import LATER, ModelSettings, Settings
+from semfocus.runs.shape import OPTIONAL_NUMBERS, REQUIRED_NUMBERS, problem_of_record
 
 if TYPE_CHECKING:
     import polars
 
 Row = dict[str, Any]
-#: the names of a nested value
-Path = tuple[str, ...]
-
-#: the fields of a spec; those of `RunSpec` itself are here by name, since that class cannot be read without torch
-_GROUPS: Mapping[str, type[Settings]] = {
-    "model": ModelSettings,
-    "training": TrainingSettings,
-    "pretraining": Pretraining,
-}
-_OF_THE_SPEC: Mapping[str, set[type]] = {
-    "task": {str},
-    "pattern": {str},
-    "seed": {int},
-    "data": {str, NoneType},
-    "recipe": {str, NoneType},
-    "results_version": {int},
-}
 #: columns that are no numbers of the run itself
 _OF_EVERY_RUN = ("run", "state", "reason", "arm", "group")
 #: of a probe row, what is there even where it has no value
@@ -53,6 +34,11 @@ class Exported:
         """Measurements of a run that no table of runs has belong to nothing that is known."""
         found = []
         for name, values in self.runs.items():
+            problem = problem_of_record(values) if values["spec"] else None
+            if problem is not None:
+                reason = f"the exported record is damaged: {problem}"
+                found.append(Record({"run": name, "spec": {}, "state": "corrupt", "reason": reason}))
+                continue
             measured = dict(self.measured.get(name, {}))
             along = measured.pop("probes", None)
             values = values if along is None else {**values, "probes": along}
@@ -131,13 +117,17 @@ def _run(row: Mapping[str, Any]) -> Row:
 def _put(values: Row, path: Sequence[str], value: Any) -> None:
     *parents, last = path
     for parent in parents:
-        values = values.setdefault(parent, {})
+        if not isinstance(
+            values.setdefault(parent, {}), dict
+        ):  # in a table where another run has a dict there
+            return
+        values = values[parent]
     values[last] = value
 
 
-def _parsed(value: Any) -> Any:
+def _parsed(value: Any, always: bool = False) -> Any:
     """Lists are written as JSON."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
+    if isinstance(value, str) and (always or value[:1] in ("[", "{")):
         try:
             return json.loads(value)
         except ValueError:
@@ -153,20 +143,20 @@ def _spec(row: Mapping[str, Any]) -> Row:
     columns = {tuple(key.split(".")[1:]): row[key] for key in row if key.startswith("spec.")}
     for path, value in columns.items():
         if value is not None:
-            _put(spec, path, _restored(value, _kinds_of(path)[0]))
+            _put(spec, path, _restored(value, kinds_of(path)[0]))
     for path, value in columns.items():
-        kinds, later = _kinds_of(path)
+        kinds, later = kinds_of(path)
         if value is None and NoneType in kinds and (later is None or (later != path and _has(spec, later))):
             _put(spec, path, None)
     return spec
 
 
-def _restored(value: Any, kinds: set[type]) -> Any:
+def _restored(value: Any, kinds: Collection[type]) -> Any:
     if isinstance(value, str) and str not in kinds:  # a column of mixed types is text
-        value = json.loads(value) if kinds else _parsed(value)
+        value = _parsed(value, always=bool(kinds))
     if isinstance(value, float) and value.is_integer() and int in kinds and float not in kinds:
         return int(value)
-    if isinstance(value, int) and float in kinds and not kinds & {int, bool}:
+    if isinstance(value, int) and float in kinds and not {int, bool} & set(kinds):
         return float(value)
     return value
 
@@ -177,41 +167,6 @@ def _has(values: Any, path: Path) -> bool:
             return False
         values = values[name]
     return True
-
-
-def _kinds_of(path: Path) -> tuple[set[type], Path | None]:
-    """The types that a field of a spec may have (none: a field of another version), and which part of its
-    path is LATER.
-    """
-    if len(path) == 1:
-        return set(_OF_THE_SPEC.get(path[0], set())), None
-    settings: type[Settings] | None = _GROUPS.get(path[0])
-    kinds: set[type] = set()
-    later = path[:1] if path[0] == "pretraining" else None
-    for place, name in enumerate(path[1:], start=2):
-        known = None if settings is None else settings.model_fields.get(name)
-        if known is None:
-            return set(), later
-        kinds = _types_in(known.annotation)
-        if LATER in known.metadata:
-            later = path[:place]
-        settings = next((each for each in kinds if issubclass(each, Settings)), None)
-    return kinds, later
-
-
-def _types_in(annotation: Any) -> set[type]:
-    """int | None -> {int, NoneType}; of a Literal the types of its values, of a container the container."""
-    parts = get_args(annotation)
-    if isinstance(annotation, type) and not parts:
-        return {annotation}
-    origin = getattr(annotation, "__origin__", None)
-    if isinstance(origin, type):  # tuple[int, int]
-        return {origin}
-    return {
-        found
-        for part in parts
-        for found in (_types_in(part) if get_args(part) or isinstance(part, type) else {type(part)})
-    }
 
 
 def _curve(frame: "polars.DataFrame | None", summary: Row) -> dict[str, list[Any]]:

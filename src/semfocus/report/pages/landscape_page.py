@@ -12,7 +12,7 @@ from semfocus.report.pages.album import Album
 from semfocus.report.pages.template import render
 from semfocus.report.palette import inks
 from semfocus.runs.arms import GROUPS, arm_of
-from semfocus.runs.record import TARGET_ACCURACY
+from semfocus.runs.outcome import TARGET_ACCURACY
 from semfocus.words import count_of, percent, shortened
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from semfocus.report.pages.template import render
 from semfocus.report.palette import Ink, inks
 from semfocus.report.probed_runs import Probed, ProbedRun, Row, as_if, run_labels
 from semfocus.runs.arms import arm_of, task_title, tasks_of
-from semfocus.runs.record import TARGET_ACCURACY, is_text
+from semfocus.runs.outcome import TARGET_ACCURACY, is_text
 from semfocus.words import count_of, percent, short
 
 TITLE = "What happens inside these models?"
