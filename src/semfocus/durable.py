@@ -22,10 +22,15 @@ _PARTIAL = ".partial"
 _interceptor: Interceptor | None = None
 
 
-def write_durably(path: Path, content: bytes) -> None:
+def _always() -> None:
+    """Nobody else may have taken over what is written to."""
+
+
+def write_durably(path: Path, content: bytes, check: Callable[[], None] = _always) -> None:
     """Write beside the target, force to disk, then take its place in one step.
 
-    Processes of two machines may have one number: the name of the temporary file is drawn as well.
+    Processes of two machines may have one number: the name of the temporary file is drawn as well. `check` is called
+    at the last moment; what it raises leaves everything as it was.
     A device or a pipe, such as /dev/stdout, is written to: taking its place would destroy it.
     """
     if _is_stream(path):
@@ -35,6 +40,7 @@ def write_durably(path: Path, content: bytes) -> None:
     try:
         with file:
             write_whole(file, content)
+            check()
             replace(temporary, path)  # while it is locked: whoever clears up leaves it alone
     except BaseException as error:
         with suppress(OSError):
@@ -68,8 +74,11 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return target
 
 
-def append_durably(path: Path, content: bytes, complete: Callable[[int, int], int]) -> None:
-    """Add to the end and force to disk; first cut what `complete(descriptor, size)` says is not whole."""
+def append_durably(path: Path, content: bytes, complete: Callable[[int, int], int]) -> int:
+    """Add to the end and force to disk; first cut what `complete(descriptor, size)` says is not whole.
+
+    The size, if nobody else adds to it.
+    """
     is_new = not path.exists()
     with open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
         size = os.fstat(file.fileno()).st_size
@@ -79,6 +88,7 @@ def append_durably(path: Path, content: bytes, complete: Callable[[int, int], in
         write_whole(file, content)
     if is_new:
         sync_directory(path.parent)
+    return whole + len(content)
 
 
 def write_whole(file: FileIO, content: bytes) -> None:
@@ -198,7 +208,11 @@ def sync(file: FileIO) -> None:
 
 def lock(file: FileIO, how: int) -> None:
     """BlockingIOError if another process has it and `how` says not to wait."""
-    _perform("lock", Path(file.name), fcntl.flock, file, how)
+    try:
+        _perform("lock", Path(file.name), fcntl.flock, file, how)
+    except OSError as error:
+        error.filename = str(file.name)  # of a file system without locks, which says no name
+        raise
 
 
 def replace(source: Path, target: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from semfocus.execution.executors import ray as ray_executor
 from semfocus.execution.jobs import TrainingJob
 from semfocus.runs import RunBusy, RunDirectory
+from semfocus.runs.transfer import Parcel
 from tests.execution.minis import mini_study
 
 
@@ -136,3 +137,34 @@ def test_actors_that_cannot_start_end_the_study(ray: FakeRay, tmp_path: Path) ->
     executor, _ = start(ray, tmp_path)
     with pytest.raises(ChildProcessError, match="Ray workers cannot start: no torch here"):
         executor.wait(0.0)
+
+
+def test_a_driver_that_lost_a_run_writes_nothing_of_it(ray: FakeRay, tmp_path: Path) -> None:
+    """A host that slept for long loses its locks; another one goes on with the run meanwhile."""
+    parcel = Parcel({"journal.jsonl": b"ours\n"}, [], {})
+    news = [{"event": "saved", "parcel": parcel}, {"event": "ended", "parcel": parcel}]
+    ray.actors = [actor(Reference(news, ready=False), NEVER)]
+    mine = ray.actors[0]
+    executor, heard = start(ray, tmp_path)
+    run = job_in(tmp_path).run
+    RunDirectory(tmp_path / run).note("attempt", resumed_after=-1, problems=[])
+    before = (tmp_path / run / "journal.jsonl").read_bytes()
+    executor.places[0].answer.ready = True
+    executor.wait(0.0)
+    assert heard == [(run, {"event": "busy"})]
+    assert ray.killed == [mine]
+    assert executor.free() == 1
+    assert (tmp_path / run / "journal.jsonl").read_bytes() == before
+
+
+def test_of_a_worker_that_was_given_up_nothing_is_heard_any_more(ray: FakeRay, tmp_path: Path) -> None:
+    """It was stopped, or its node; Ray took it for dead, and it goes on."""
+    late = Reference([{"event": "ended", "parcel": Parcel({"record.json": b"{}"})}], ready=False)
+    call = Reference(RayActorError("its node is dead"))
+    ray.actors = [actor(late, call)]
+    executor, heard = start(ray, tmp_path)
+    executor.wait(0.0)
+    late.ready = True
+    executor.wait(0.0)
+    assert [message["event"] for _, message in heard] == ["failed"]
+    assert not RunDirectory(tmp_path / job_in(tmp_path).run).has_ended

@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from tests.faults import kills, matrix, power
+from tests.faults import kills, matrix, power, resumption, takeovers
 from tests.faults.kept import Effort, Kept
 from tests.kernels.numerics import campaign as numerics
 from tests.portable import fingerprint
@@ -23,6 +23,8 @@ PARTS = {
         matrix.PART,
         power.PART,
         kills.PART,
+        takeovers.PART,
+        resumption.PART,
         numerics.PART,
     )
 }

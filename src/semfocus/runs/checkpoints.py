@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,15 @@ class DamagedCheckpoint(Exception):
     """A checkpoint whose files are not what its manifest says."""
 
 
-def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int | None) -> None:
+def save_checkpoint(
+    parent: Path,
+    kind: str,
+    checkpoint: Checkpoint,
+    keep: int | None,
+    check: Callable[[], None] = lambda: None,
+) -> None:
     """Write `kind-EPOCH/`, complete or not at all, then remove all but the newest `keep` of this kind (None:
-    keep all).
+    keep all). What `check` raises, at the last moment, prevents it.
     """
     files, digests = {}, {}
     for group, tensors in checkpoint.groups.items():
@@ -56,12 +62,12 @@ def save_checkpoint(parent: Path, kind: str, checkpoint: Checkpoint, keep: int |
     if checkpoint.problems:
         manifest["problems"] = list(checkpoint.problems)
     files[_MANIFEST] = seal(manifest).encode()
-    write_generation(parent / f"{kind}-{checkpoint.epoch:06d}", files)
+    write_generation(parent / f"{kind}-{checkpoint.epoch:06d}", files, check)
     if keep is not None:
         remove_older(parent, kind, keep)
 
 
-def write_generation(target: Path, files: dict[str, bytes]) -> None:
+def write_generation(target: Path, files: dict[str, bytes], check: Callable[[], None] = lambda: None) -> None:
     """Write the files of a checkpoint beside its place, force them to disk, then move them there in one step."""
     partial = target.with_name(f".{target.name}.partial")
     remove_tree(partial)
@@ -71,10 +77,11 @@ def write_generation(target: Path, files: dict[str, bytes]) -> None:
             with open_file(partial / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
                 write_whole(file, content)
         sync_directory(partial)
+        check()
         if target.exists():  # written by an earlier attempt that reached the same epoch
             remove_tree(target)
         replace(partial, target)
-    except OSError:
+    except Exception:
         with suppress(OSError):
             remove_tree(partial)  # on a full disk, the journal needs the space
         raise

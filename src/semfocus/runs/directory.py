@@ -3,7 +3,7 @@
 import fcntl
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,6 +25,8 @@ from semfocus.runs.shape import KEPT_FILES, are_rows, kept_file, problem_of_reco
 _OTHER_FILES = {"spec.json", "env.json", "record.json"}
 #: the traceback of the last attempt, if it failed
 FAILURE = "failure.txt"
+#: no journal is so long: it stays lost
+_LOST = -1
 
 
 class RunBusy(Exception):
@@ -56,6 +58,9 @@ def holding(place: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
 class RunDirectory:
     """spec.json, env.json, journal.jsonl, checkpoints/, record.json, failure.txt and a file per measurement:
     written here and nowhere else.
+
+    A lock may be lost, unnoticed: by a host of a network file system that was asleep for long, and where each host
+    has locks of its own. So the owner knows how long it left the journal, to which whoever goes on with the run adds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,6 +70,7 @@ class RunDirectory:
             path / "landscapes"
         )  # each in a directory of its own: see measurements/landscape/place.py
         self._journal = path / "journal.jsonl"
+        self._left_at: int | None = None  # bytes of the journal; None for who does not own the run
 
     @property
     def name(self) -> str:
@@ -94,7 +100,20 @@ class RunDirectory:
         """
         busy = f"run {self.name} is being worked on by another process"
         with holding(self.path / "lock", busy, patience):
-            yield
+            self._left_at = self._journal_size()
+            try:
+                yield
+            finally:
+                self._left_at = None
+
+    def _journal_size(self) -> int:
+        return self._journal.stat().st_size if self._journal.exists() else 0
+
+    def check_owner(self) -> None:
+        """RunBusy if the owner has lost the run: then it must not write any more."""
+        if self._left_at is not None and self._left_at != self._journal_size():
+            self._left_at = _LOST
+            raise RunBusy(f"run {self.name} was continued, or removed, by another process")
 
     def remove_leftovers(self) -> None:
         """Remove what a killed owner was in the middle of writing; only for the present owner."""
@@ -114,7 +133,25 @@ class RunDirectory:
 
     def note(self, event: str, /, **details: Any) -> None:
         """Append one event to the journal."""
-        append(self._journal, {"event": event, **details})
+        self._write_journal(lambda: append(self._journal, {"event": event, **details}, self.check_owner))
+
+    def replace_journal(self, content: bytes) -> None:
+        """By the one that another machine has continued for us."""
+
+        def write() -> int:
+            write_durably(self._journal, content, self.check_owner)
+            return len(content)
+
+        self._write_journal(write)
+
+    def _write_journal(self, write: Callable[[], int]) -> None:
+        """`write` returns the size that it leaves."""
+        size = None
+        try:
+            size = write()
+        finally:
+            if self._left_at not in (None, _LOST):
+                self._left_at = self._journal_size() if size is None else size  # half a line, perhaps
 
     def events(self) -> list[Event]:
         return read_journal(self._journal)
@@ -175,7 +212,7 @@ class RunDirectory:
 
     def _write_json(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
-        write_durably(self.path / name, text.encode())
+        write_durably(self.path / name, text.encode(), self.check_owner)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -201,15 +238,17 @@ def steps_of(events: list[Event]) -> dict[str, dict[str, list[Any]]]:
 
 def probe_rows_of(events: list[Event]) -> list[dict[str, Any]]:
     """What was measured along training, by the same rule; of an epoch measured twice, the later rows."""
-    by_epoch = {event["epoch"]: event["rows"] for event in _that_count(events, "probe")}
-    return [{**row, "epoch": epoch} for epoch, rows in sorted(by_epoch.items()) for row in rows]
+    return [
+        {**row, "epoch": event["epoch"]} for event in _that_count(events, "probe") for row in event["rows"]
+    ]
 
 
 def _that_count(events: list[Event], kind: str) -> list[Event]:
-    found: list[Event] = []
+    """In the order of epochs, each once: an owner who lost the run may have added a line at that very moment."""
+    found: dict[int, Event] = {}
     for event in events:
         if event["event"] == "attempt":
-            found = [each for each in found if each["epoch"] <= event["resumed_after"]]
+            found = {epoch: each for epoch, each in found.items() if epoch <= event["resumed_after"]}
         elif event["event"] == kind:
-            found.append(event)
-    return found
+            found[event["epoch"]] = event
+    return [found[epoch] for epoch in sorted(found)]

@@ -3,6 +3,7 @@
 import json
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,17 @@ def read_journal(path: Path) -> list[Event]:
     return events
 
 
-def append(path: Path, event: Event) -> None:
-    """Add one event and force it to disk; an incomplete last line is cut first."""
-    append_durably(path, seal(event).encode() + b"\n", _end_of_last_line)
+def append(path: Path, event: Event, check: Callable[[], None] | None = None) -> int:
+    """Add one event and force it to disk; an incomplete last line is cut first. The size of the file then, if nobody
+    else adds to it. What `check` raises prevents it.
+    """
+
+    def complete(descriptor: int, size: int) -> int:
+        if check is not None:
+            check()
+        return _end_of_last_line(descriptor, size)
+
+    return append_durably(path, seal(event).encode() + b"\n", complete)
 
 
 def _end_of_last_line(descriptor: int, size: int) -> int:

@@ -37,16 +37,20 @@ def pack(directory: RunDirectory, known: Container[str] = ()) -> Parcel:
 def unpack(directory: RunDirectory, parcel: Parcel) -> None:
     """Make a directory equal to the one that was packed; cut short at any moment, it can be continued.
 
-    The journal comes before the checkpoints whose epochs it must cover, and the record last.
+    The journal comes before the checkpoints whose epochs it must cover, and the record last. RunBusy if the owner
+    has lost the run.
     """
+    directory.check_owner()
     make_directory(directory.checkpoints)
     for name in _PLAIN:
-        if name in parcel.plain and name != "record.json":
-            write_durably(directory.path / name, parcel.plain[name])
+        if name == "journal.jsonl" and name in parcel.plain:
+            directory.replace_journal(parcel.plain[name])
+        elif name in parcel.plain and name != "record.json":
+            write_durably(directory.path / name, parcel.plain[name], directory.check_owner)
     for name, files in parcel.checkpoints.items():
-        write_generation(directory.checkpoints / name, files)
+        write_generation(directory.checkpoints / name, files, directory.check_owner)
     for path in directory.checkpoints.glob("[!.]*"):
         if path.name not in parcel.generations:
             remove_tree(path)
     if "record.json" in parcel.plain:
-        write_durably(directory.path / "record.json", parcel.plain["record.json"])
+        write_durably(directory.path / "record.json", parcel.plain["record.json"], directory.check_owner)

@@ -49,10 +49,10 @@ def specs_in(folder: Path) -> list[dict[str, Any]]:
 
 def looks_of(events: list[Event], kind: str = "look") -> list[Event]:
     """The looks that count: an attempt that resumed after a step replaces what earlier ones said of later steps."""
-    found: list[Event] = []
+    found: dict[int, Event] = {}
     for event in events:
         if event["event"] == "attempt":
-            found = [each for each in found if each["step"] <= event["resumed_after"]]
+            found = {step: each for step, each in found.items() if step <= event["resumed_after"]}
         elif event["event"] == kind:
-            found.append(event)
-    return [{key: value for key, value in each.items() if key != "event"} for each in found]
+            found[event["step"]] = event
+    return [{key: value for key, value in found[step].items() if key != "event"} for step in sorted(found)]

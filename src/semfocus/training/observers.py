@@ -131,12 +131,15 @@ class CheckpointKeeper(Observer):
     def save(self) -> None:
         """Write what is not yet on disk: the best weights first, so that the last state never lacks them."""
         if self.unsaved_best is not None:
-            save_checkpoint(self.directory.checkpoints, "best", self.unsaved_best, keep=1)
+            self._save("best", self.unsaved_best, keep=1)
             self.unsaved_best = None
         if self.unsaved_last is not None:
-            save_checkpoint(self.directory.checkpoints, "last", self.unsaved_last, keep=GENERATIONS)
+            self._save("last", self.unsaved_last, keep=GENERATIONS)
             self.unsaved_last = None
         self.saved_at = monotonic()
+
+    def _save(self, kind: str, checkpoint: Checkpoint, keep: int) -> None:
+        save_checkpoint(self.directory.checkpoints, kind, checkpoint, keep, self.directory.check_owner)
 
 
 def _copies(tensors: Tensors) -> Tensors:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 
 from semfocus.model import Classifier, LanguageModel, ModelConfig
-from semfocus.runs import RunDirectory, RunSpec, Store
+from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
 from semfocus.runs.checkpoints import (
     load_epoch,
     load_newest,
@@ -55,9 +56,10 @@ def run(
             return Record(finished, directory)
         directory.remove_leftovers()
         try:
-            return _attempt(spec, store, list(observers), chosen, threads, checkpoint_seconds)
+            return _attempt(spec, store, directory, list(observers), chosen, threads, checkpoint_seconds)
         except KeyboardInterrupt:
-            directory.note("interrupted")
+            with suppress(RunBusy):  # lost: there is nothing to note
+                directory.note("interrupted")
             raise
         except Exception as error:
             _note_failure(directory, error)
@@ -67,12 +69,12 @@ def run(
 def _attempt(
     spec: RunSpec,
     store: Store,
+    directory: RunDirectory,
     observers: list[Observer],
     device: torch.device,
     threads: int,
     checkpoint_seconds: float,
 ) -> Record:
-    directory = store.directory(spec)
     tokenizer = tokenizer_of_run(spec, directory)
     environment = describe_environment(device) | tokenizer
     directory.write_environment(environment)
@@ -95,6 +97,7 @@ def _attempt(
         earlier = [event["numerics"] for event in events if event["event"] == "attempt"]
         if earlier and not same_numerics(earlier[-1], environment["numerics"]):
             problems.append(f"continued under other numerics: {earlier[-1]}, then {environment['numerics']}")
+    directory.check_owner()
     # Left in place, later generations would count as the newest, and the new ones be removed as soon as written.
     for kind, keep in (("last", GENERATIONS), ("best", 1)):
         remove_after(directory.checkpoints, kind, resumed_after)
@@ -129,7 +132,8 @@ def _attempt(
     except Diverged as error:
         state, reason = "diverged", str(error)
     except KeyboardInterrupt:
-        keeper.save()
+        with suppress(RunBusy):
+            keeper.save()
         raise
     finally:
         for observer in observers:
@@ -208,8 +212,13 @@ def _record(
 
 
 def _note_failure(directory: RunDirectory, error: Exception) -> None:
+    """RunBusy if the run was lost: what went wrong is then no failure of it."""
+    if isinstance(error, RunBusy):
+        return
     try:
         directory.note("failed", kind=type(error).__name__, reason=str(error) or type(error).__name__)
+    except RunBusy as busy:
+        raise busy from error
     except Exception:  # a full disk or a corrupt journal: the error itself matters more
         error.add_note(f"(could not be noted in the journal of run {directory.name})")
 

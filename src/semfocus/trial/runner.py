@@ -13,6 +13,7 @@ import torch
 from semfocus.durable import remove_tree
 from semfocus.measurements.measurement import Notify
 from semfocus.runs.checkpoints import Checkpoint, load_newest, remove_after, remove_older, save_checkpoint
+from semfocus.runs.directory import RunBusy
 from semfocus.runs.trial_directory import TrialRunDirectory, looks_of
 from semfocus.subjects.batch import TrialData
 from semfocus.subjects.subject import Subject
@@ -58,7 +59,10 @@ class Runner:
             try:
                 return self._attempt(spec, place)
             except KeyboardInterrupt:
-                place.note("interrupted")
+                with suppress(RunBusy):  # lost: there is nothing to note
+                    place.note("interrupted")
+                raise
+            except RunBusy:
                 raise
             except Exception as error:
                 place.note("failed", kind=type(error).__name__, reason=str(error) or type(error).__name__)
@@ -87,7 +91,8 @@ class Runner:
                 found = measure_inside(self.subject, training.model, self.data.held_out.to(self.device))
                 place.note("inside", step=step, quantities=found)
             if step < spec.settings.steps and monotonic() - saved_at >= self.checkpoint_seconds:
-                save_checkpoint(place.checkpoints, "last", _checkpoint(training, step), keep=_GENERATIONS)
+                checkpoint = _checkpoint(training, step)
+                save_checkpoint(place.checkpoints, "last", checkpoint, _GENERATIONS, place.check_owner)
                 saved_at = monotonic()
             self.notify({"event": "epoch", "row": look})
 
@@ -116,6 +121,7 @@ class Runner:
             restore_optimiser(training.optimiser, checkpoint.groups["optimiser"])
             after = checkpoint.epoch
             training.seconds = next(each["seconds"] for each in looks if each["step"] == after)
+        place.check_owner()
         remove_after(place.checkpoints, "last", after)
         remove_older(place.checkpoints, "last", _GENERATIONS)
         place.note("attempt", resumed_after=after, problems=problems)

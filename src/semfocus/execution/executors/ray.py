@@ -141,7 +141,13 @@ class RayExecutor:
             how = " ".join(str(error).split())[-_REASON:]
             if getattr(error, "actor_init_failed", False):
                 raise ChildProcessError(f"Ray workers cannot start: {how}") from None
-            self._dismiss(place, f"Ray worker ended: {how}")
+            killed = {
+                "event": "failed",
+                "kind": "killed",
+                "reason": f"Ray worker ended: {how}",
+                "again": True,
+            }
+            self._dismiss(place, killed)
             return
         if reference is place.call:  # how the job went is said in its messages
             place.call = None
@@ -149,7 +155,8 @@ class RayExecutor:
         place.ready = True
         place.answer = place.actor.next_messages.remote()
         for message in found:
-            self._pass_on(place, message)
+            if place in self.places:
+                self._pass_on(place, message)
 
     def _pass_on(self, place: Place, message: Message) -> None:
         """Files first: whoever hears that a run has ended will read its record."""
@@ -157,7 +164,11 @@ class RayExecutor:
         run, event = place.job.run, message["event"]
         if "parcel" in message:
             assert place.directory is not None
-            unpack(place.directory, message.pop("parcel"))
+            try:
+                unpack(place.directory, message.pop("parcel"))
+            except RunBusy:  # another host has it now
+                self._dismiss(place, {"event": "busy"})
+                return
         if event not in ("started", "epoch", "saved", "point"):
             place.release()
         if event == "failed":
@@ -165,13 +176,13 @@ class RayExecutor:
         if event != "saved":
             self.hear(run, message)
 
-    def _dismiss(self, place: Place, how: str) -> None:
+    def _dismiss(self, place: Place, message: Message) -> None:
         self.places.remove(place)
         self.ray.kill(place.actor)  # it may still be there, and work on the run that another is to get
         job = place.job
         place.release()
         if job is not None:
-            self.hear(job.run, {"event": "failed", "kind": "killed", "reason": how, "again": True})
+            self.hear(job.run, message)
 
     def stop(self) -> None:
         for place in self.places:
