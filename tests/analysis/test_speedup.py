@@ -127,6 +127,23 @@ def test_a_censored_baseline_gives_at_least() -> None:
     assert speedup.low == pytest.approx(exact.low)  # as if they had arrived right there
 
 
+def test_a_censored_minority_of_the_arm_leaves_a_median_between_two_bounds() -> None:
+    """Two of ten runs of the arm never arrived. Eight ratios are 0.5 to 0.8; the others may be anything up to 0.9:
+    all ten are below 1, and so is the median, wherever it lies.
+    """
+    base, arm = at(*[40] * 10), at(80, 75, 70, 65, 60, 58, 55, 50, -45, -45)
+    speedup = paired_speedup(base, arm)
+    assert speedup.at_least
+    assert speedup.largest is not None
+    assert speedup.ratio is not None
+    assert speedup.ratio < speedup.largest < 1
+    assert speedup.is_above_one is False
+    assert speedup.p == 2 / 2**10
+    assert speedup.is_behind
+    wider = paired_speedup(base, at(80, 75, 70, 65, 30, 28, 25, 20, -35, -35))
+    assert wider.is_above_one is None, "the median may lie on either side"
+
+
 def test_a_censored_minority_need_not_blur_the_median() -> None:
     speedup = paired_speedup(at(20, 40, -160), at(10, 10, 10))
     assert speedup.ratio == pytest.approx(4)

@@ -84,6 +84,8 @@ class Speedup:
     is_equivalent: bool = False
     #: runs of either arm that have not ended
     num_open: int = 0
+    #: if `at_least`, the largest median that the data allow; None: no such bound follows
+    largest: float | None = None
 
     @property
     def num_pairs(self) -> int:
@@ -101,12 +103,16 @@ class Speedup:
 
     @property
     def is_above_one(self) -> bool | None:
-        """Whether the estimate says faster, or slower; None where it may be either: unknown, or at least 0.5."""
+        """Whether the estimate says faster, or slower; None where it may be either: unknown, or at least 0.5.
+
+        At least 0.5 and at most 0.8 is slower: some runs of the arm never arrived, fewer than half.
+        """
         if self.ratio is None or self.ratio == 1:
             return None
         if self.ratio > 1:
             return None if self.at_most else True
-        return None if self.at_least else False
+        is_below = not self.at_least or (self.largest is not None and self.largest < 1)
+        return False if is_below else None
 
     @property
     def is_ahead(self) -> bool:
@@ -164,6 +170,7 @@ def paired_speedup(
         pairs=pairs,
         at_least=math.isfinite(low) and low != high,
         at_most=not math.isfinite(low) and math.isfinite(high),
+        largest=ratio_of(high),
         method=method,
         p=p,
         alpha=alpha,
