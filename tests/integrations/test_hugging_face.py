@@ -554,7 +554,7 @@ def test_training_drops_and_a_compiled_model_is_one_graph():
     assert not torch.equal(logits(model, "llama"), logits(model, "llama"))
     model.eval()
     torch._dynamo.reset()
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(model, dynamic=True, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(tokens()).logits, logits(model, "llama"), atol=1e-4, rtol=1e-4)
 
 

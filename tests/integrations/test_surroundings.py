@@ -42,11 +42,12 @@ def test_a_graph_for_all_sizes(pattern):
 
 @pytest.mark.hf
 @pytest.mark.slow
-def test_a_graph_for_all_sizes_of_a_model_of_transformers():
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_graph_for_all_sizes_of_a_model_of_transformers(dynamic):
     model = build("llama")
     apply(model, TopK(3))
     torch._dynamo.reset()
-    compiled = torch.compile(model, dynamic=True, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(model, dynamic=dynamic, fullgraph=True, backend="aot_eager")
     for length in (7, 9):
         x = tokens(length)
         torch.testing.assert_close(compiled(x).logits, model(x).logits, atol=1e-4, rtol=1e-4)

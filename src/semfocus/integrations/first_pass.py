@@ -32,8 +32,9 @@ class FirstPass:
         self._open: tuple[int, int, AttentionWatch] | None = None
         self._inside: list[nn.Module] = []
         self._has_warned = False
-        self._number = id(self)
-        _FIRST_PASSES[self._number] = self
+        #: a text, which a compiler takes for a constant; whole numbers may be sizes to it
+        self._name = hex(id(self))
+        _FIRST_PASSES[self._name] = self
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # a copy of a model is another model
@@ -65,7 +66,7 @@ class FirstPass:
 
     def begin(self, model: nn.Module, args: tuple[Any, ...]) -> None:
         if torch.compiler.is_compiling():
-            _say_that_nothing_is_watched(self._number, type(model).__name__)
+            _say_that_nothing_is_watched(self._name, type(model).__name__)
             return
         if (
             type(model).__name__ == "OptimizedModule"
@@ -80,7 +81,7 @@ class FirstPass:
         if model.training in self._passed.get(model, ()) or not _IS_WATCHED.get():
             return
         if torch.jit.is_tracing() or is_transformed() or is_dispatched():  # type: ignore[attr-defined]
-            _say_that_nothing_is_watched(self._number, type(model).__name__)
+            _say_that_nothing_is_watched(self._name, type(model).__name__)
             return
         watch = AttentionWatch(model)
         watch.__enter__()
@@ -132,13 +133,12 @@ def is_watching(hook: Any) -> bool:
     return isinstance(getattr(hook, "__self__", None), FirstPass)
 
 
-_FIRST_PASSES: WeakValueDictionary[int, FirstPass] = WeakValueDictionary()
+_FIRST_PASSES: WeakValueDictionary[str, FirstPass] = WeakValueDictionary()
 
 
-def _say_that_nothing_is_watched(number: int, name: str) -> bool:
-    first = _FIRST_PASSES.get(number)
-    if first is not None:
-        first.warn(name)
+def _say_that_nothing_is_watched(first: str, name: str) -> bool:
+    if first in _FIRST_PASSES:
+        _FIRST_PASSES[first].warn(name)
     return False
 
 
