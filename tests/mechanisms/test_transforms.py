@@ -38,6 +38,12 @@ def test_forward_mode_keeps_its_tangent():
     assert torch.allclose(tangent, difference, atol=1e-6)
 
 
+@pytest.mark.parametrize("text", ["full", "banded(3)+G1", "top_k(2)+G1", "random(2,fixed)+G2"])
+def test_vmap_without_a_mask_is_a_batch(text):
+    found = torch.vmap(lambda *rows: attention(*rows, text))(*inputs())
+    assert torch.allclose(found, attention(*inputs(), text), atol=1e-12)
+
+
 @pytest.mark.parametrize("pattern", [TopK(2), Full(), Banded(3), TopP(0.5)], ids=str)
 def test_vmap_is_a_batch(pattern):
     mask = torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(1)) > 0.3

@@ -77,6 +77,7 @@ class WithGlobals(PatternByRows):
         queries, keys = slice(0, ordinary.stop - ordinary.first), slice(0, num_keys)
         chosen = keep(scores[..., queries, keys], allowed[..., queries, keys], ordinary)
         leading = torch.broadcast_shapes(chosen.shape[:-2], allowed.shape[:-2])
-        kept = allowed.expand(*leading, *scores.shape[-2:]).clone()
-        kept[..., queries, keys] = chosen
-        return kept
+        others = allowed.expand(*leading, *scores.shape[-2:])
+        # Not written in place: under vmap, `chosen` may have a dimension that `allowed` lacks.
+        first = torch.cat([chosen.expand(*leading, *chosen.shape[-2:]), others[..., queries, num_keys:]], -1)
+        return torch.cat([first, others[..., queries.stop :, :]], -2)
