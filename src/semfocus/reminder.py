@@ -1,4 +1,4 @@
-"""Reminds of the pattern that a loaded Hugging Face model was saved with and does not use yet."""
+"""Reminds of the pattern that the config of a Hugging Face model has and the model does not use yet."""
 
 import json
 import sys
@@ -19,11 +19,11 @@ _MODULE = "transformers.modeling_utils"
 class Reminder:
     """A hook before the forward pass of a loaded model and of the models inside it, until `apply` removes it.
 
-    All of them warn once, also while a compiler traces.
+    All that share a key warn once, also while a compiler traces.
     """
 
-    def __init__(self, words: str) -> None:
-        self.words, self.key = words, uuid4().hex
+    def __init__(self, words: str, key: str) -> None:
+        self.words, self.key = words, key
 
     def __call__(self, model: Any, args: tuple[Any, ...]) -> None:
         _warn_once(self.key, self.words)
@@ -67,6 +67,14 @@ def _saved(source: Any, options: dict[str, Any]) -> dict[str, Any]:
     except (OSError, TypeError, ValueError):
         return {}
     return config if isinstance(config, dict) else {}
+
+
+def _words_of_built(model: Any, entry: Any) -> str:
+    """What to say of a model that was built from its config, whose weights may be loaded into it later."""
+    return (
+        f"the config of {type(model).__name__} remembers {_patterns(entry)}, and the model is full attention until "
+        "semfocus.apply(model) is called"
+    )
 
 
 def _patterns(entry: Any) -> str:
@@ -121,9 +129,9 @@ class _Finder:
 
 
 def _wrap(module: ModuleType) -> None:
-    """`PreTrainedModel.from_pretrained` with a reminder for what it loads."""
+    """`PreTrainedModel` with a reminder for what `from_pretrained` loads, and for what is built from a config."""
     base = module.PreTrainedModel
-    load = vars(base)["from_pretrained"].__func__
+    load, initialise = vars(base)["from_pretrained"].__func__, base.__init__
     if hasattr(load, "_reminds"):
         return
 
@@ -133,8 +141,16 @@ def _wrap(module: ModuleType) -> None:
         model = loaded[0] if isinstance(loaded, tuple) else loaded
         words = _words(model, args[0] if args else options.get("pretrained_model_name_or_path"), options)
         if words is not None:
-            _attach(Reminder(words), model, base)
+            _attach(Reminder(words, uuid4().hex), model, base)
         return loaded
+
+    @wraps(initialise)
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        initialise(self, *args, **options)
+        entry = getattr(self.config, ENTRY, None)
+        if entry is not None:  # once for each entry: models inside have the same config, or a copy
+            self.register_forward_pre_hook(Reminder(_words_of_built(self, entry), str(entry)))
 
     from_pretrained._reminds = True  # type: ignore[attr-defined]
     base.from_pretrained = classmethod(from_pretrained)
+    base.__init__ = __init__

@@ -356,6 +356,36 @@ def test_a_loaded_model_reminds_once_and_not_after_apply(tmp_path):
         logits(type(stock).from_pretrained(tmp_path / "stock"), "llama")
 
 
+def test_a_model_that_is_built_from_a_config_and_then_loaded_reminds_once(tmp_path):
+    model = build("t5")
+    apply(model, "top_k(7)")
+    model.save_pretrained(tmp_path)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    inputs = {"input_ids": tokens(), "decoder_input_ids": tokens()}
+    ways = [type(model), transformers.AutoModelForSeq2SeqLM.from_config]
+    loaded = [way(copy.deepcopy(config)) for way in ways]
+    with pytest.warns(UserWarning, match=r"remembers top_k\(7\), and the model is full attention") as heard:
+        outputs = [each(**inputs) for each in loaded]
+    assert len(heard) == 1 < len(outputs)
+    apply(loaded[0])
+    assert not any(map(_reminds, loaded[0].modules()))
+
+
+def test_a_pickled_model_runs_where_nobody_called_apply(tmp_path):
+    model = build("llama")
+    apply(model, TopK(2))
+    torch.save((model, tokens(), logits(model, "llama")), tmp_path / "model.pt")
+    code = (
+        "import sys, torch; model, tokens, logits = torch.load(sys.argv[1], weights_only=False); "
+        "assert torch.allclose(model(tokens).logits, logits, atol=1e-5)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "model.pt")], check=True)
+
+
+def _reminds(module):
+    return any(isinstance(hook, Reminder) for hook in module._forward_pre_hooks.values())
+
+
 @pytest.mark.parametrize("way", ["inside", "compiled", "copied"])
 def test_a_loaded_model_reminds_however_it_is_called(way, tmp_path):
     model = build("llama")
@@ -375,9 +405,7 @@ def test_a_loaded_model_reminds_however_it_is_called(way, tmp_path):
         calls[way]()
         loaded(tokens())
     apply(loaded)
-    assert not any(
-        isinstance(hook, Reminder) for part in loaded.modules() for hook in part._forward_pre_hooks.values()
-    )
+    assert not any(map(_reminds, loaded.modules()))
 
 
 def test_a_part_of_a_switched_model_reminds_when_it_is_loaded_alone(tmp_path):

@@ -7,6 +7,7 @@ import functools
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from semfocus import Banded, TopK, apply, capture, check, restore
 from tests.integrations.tiny_models import build, tokens
@@ -87,6 +88,14 @@ def dispatched(model):
     return model
 
 
+def taken_off(model):
+    """As accelerate takes its hooks off: what remains is an attribute `forward` that is the class's own."""
+    for module in model.modules():
+        if "_old_forward" in vars(module):
+            module.forward = module._old_forward
+            del module._old_forward
+
+
 @pytest.mark.hf
 def test_a_dispatched_model_of_transformers_is_switched():
     plain, model = build("llama"), dispatched(build("llama"))
@@ -137,12 +146,52 @@ def test_the_advice_for_second_derivatives_works():
     assert second.abs().sum() > 0
 
 
-def test_what_is_no_model_is_refused_in_a_sentence():
+def enter(model):
+    return capture(model).__enter__()
+
+
+@pytest.mark.parametrize("function", [apply, restore, check, enter])
+def test_what_is_no_model_is_refused_in_a_sentence(function):
     for given in ("gpt2", {"a": 1}):
-        with pytest.raises(
-            ValueError, match=r"apply switches a model, a torch.nn.Module, got .*load it first"
-        ):
-            apply(given, TopK(2))
+        with pytest.raises(ValueError, match=r"\w+ takes a model, a torch.nn.Module, got .*load it first"):
+            function(given)
+
+
+@pytest.mark.parametrize("when", ["before", "after", "gone"])
+def test_a_wrapper_of_accelerate_may_come_and_go(when):
+    model = encoder()
+    plain = encoder()
+    before = model(numbers())
+    if when != "after":
+        dispatched(model)
+    apply(model, TopK(3))
+    if when == "after":
+        dispatched(model)
+    if when == "gone":
+        taken_off(model)
+    apply(plain, TopK(3))
+    assert torch.equal(model(numbers()), plain(numbers()))
+    restore(model)
+    assert torch.equal(model(numbers()), before)
+    taken_off(model)
+    apply(model, TopK(3))
+    assert torch.equal(model(numbers()), plain(numbers()))
+    assert check(model, numbers()).ok
+
+
+def test_a_class_that_came_after_the_switch_is_not_lost():
+    model = encoder()
+    before = model(numbers())
+    apply(model, TopK(3))
+    attention = model.layers[0].self_attn
+    parametrize.register_parametrization(attention, "in_proj_weight", nn.Identity())
+    switched = model(numbers())
+    with pytest.raises(ValueError, match=r"made a ParametrizedMultiheadAttention .* take that back first"):
+        restore(model)
+    assert torch.equal(model(numbers()), switched)
+    parametrize.remove_parametrizations(attention, "in_proj_weight")
+    restore(model)
+    assert torch.equal(model(numbers()), before)
 
 
 @pytest.mark.hf

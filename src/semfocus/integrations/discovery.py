@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from semfocus.integrations.torch.modules import keeps_own_forward
 from semfocus.integrations.torch.multihead import MultiheadAttention
 from semfocus.mechanisms import AttentionPoint
 
@@ -205,15 +206,9 @@ def _unready(module: nn.Module, kind: Origin) -> str | None:
     """What a module of a known kind lacks."""
     if kind == "hugging_face" and not hasattr(getattr(module, "config", None), "_attn_implementation"):
         return "keeps no config that says which attention it uses"
-    if kind == "torch" and "forward" in vars(module) and not calls_old_forward(module):
+    if kind == "torch" and "forward" in vars(module) and not keeps_own_forward(module):
         return "was given another forward, which a switch would not reach"
     return None
-
-
-def calls_old_forward(module: nn.Module) -> bool:
-    """Whether its forward is a wrapper of accelerate's, which calls the class's own by way of `_old_forward`."""
-    old = vars(module).get("_old_forward")
-    return old is not None and _unwrapped(old) is type(module).forward
 
 
 def _refusal_of(module: nn.Module) -> str | None:

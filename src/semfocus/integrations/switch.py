@@ -25,7 +25,7 @@ from semfocus.integrations.selection import (
 from semfocus.integrations.torch.modules import TorchUndo, check_module, switch_encoders, switch_module
 from semfocus.integrations.torch.multihead import MultiheadAttention
 from semfocus.mechanisms import AttachedPoint, Full, Pattern
-from semfocus.mechanisms.observation import ambient_attentions
+from semfocus.mechanisms.observation import ambient_attentions, refuse_no_model
 from semfocus.reminder import forget
 from semfocus.words import count_of
 
@@ -140,7 +140,7 @@ def apply(
         1  top_k(4)  layers.1.self_attn
     >>> restore(encoder)
     """
-    _refuse_no_model(model)
+    refuse_no_model(model, "apply")
     found = find_attentions(model)
     if pattern is None and layers is None:
         patterns, inverse_temperature = remembered(model, len(found))
@@ -155,15 +155,6 @@ def apply(
         if pattern is not None
     )
     return Applied(switched, len(found), inverse_temperature)
-
-
-def _refuse_no_model(model: object) -> None:
-    if not isinstance(model, nn.Module):
-        given = repr(model) if isinstance(model, str) else f"a {type(model).__name__}"
-        raise ValueError(
-            f"apply switches a model, a torch.nn.Module, got {given}: load it first, such as with "
-            "AutoModel.from_pretrained(name) or AutoModel.from_config(config)"
-        )
 
 
 def _apply(
@@ -218,17 +209,18 @@ def is_switched(model: nn.Module) -> bool:
 
 def restore(model: nn.Module) -> None:
     """Undo `apply` on this module, or on modules inside it."""
-    undone = False
-    for module in model.modules():
-        undo = vars(module).pop(_UNDO, None)
-        if undo is not None:
-            undo.run()
-            FirstPass.detach(module)
-            undone = True
-    if not undone:
+    refuse_no_model(model, "restore")
+    switched = [module for module in model.modules() if _UNDO in vars(module)]
+    if not switched:
         raise ValueError(
-            f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}, or is undone already"
+            f"nothing to restore: semfocus.apply was not called on this {type(model).__name__}, or is undone already; "
+            "if it was called on a model around this one, restore that"
         )
+    for module in switched:
+        vars(module)[_UNDO].torch.refuse()
+    for module in switched:
+        vars(module).pop(_UNDO).run()
+        FirstPass.detach(module)
 
 
 def _check(model: nn.Module, found: list[Found], patterns: list[Pattern | None]) -> None:

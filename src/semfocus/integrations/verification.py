@@ -18,7 +18,7 @@ from semfocus.integrations.switch import Snapshot, as_it_came, is_switched
 from semfocus.integrations.variations import Inputs, without_labels
 from semfocus.mechanisms import Full, capture
 from semfocus.mechanisms.dispatch import attention
-from semfocus.mechanisms.observation import ambient_attentions, attention_points
+from semfocus.mechanisms.observation import ambient_attentions, attention_points, refuse_no_model
 from semfocus.mechanisms.pattern import PatternByRows
 from semfocus.words import count_of
 
@@ -70,6 +70,7 @@ def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
     >>> check(encoder, torch.randn(2, 10, 8)).ok
     True
     """
+    refuse_no_model(model, "check")
     report = CheckReport()
     with _left_as_it_is(model), unwatched(), _uncompiled():
         _Check(model, Inputs(args, inputs), report).run()

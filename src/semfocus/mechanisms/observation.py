@@ -259,6 +259,16 @@ def ambient_attentions() -> list[AmbientAttention]:
     return list(_AMBIENT)
 
 
+def refuse_no_model(model: object, name: str) -> None:
+    """The name or the config of a model are none yet."""
+    if not isinstance(model, nn.Module):
+        given = repr(model) if isinstance(model, str) else f"a {type(model).__name__}"
+        raise ValueError(
+            f"{name} takes a model, a torch.nn.Module, got {given}: load it first, such as with "
+            "AutoModel.from_pretrained(name) or AutoModel.from_config(config)"
+        )
+
+
 @contextmanager
 def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
     """While open, every attention call of `model` runs on the reference and adds one trace to the list.
@@ -266,6 +276,7 @@ def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
     Tensors are detached. Layers are numbered in the order of `model.named_modules()`; those of an open
     `semfocus.sdpa` after them, in the order in which they are first called.
     """
+    refuse_no_model(model, "capture")
     points, ambient = attention_points(model), ambient_attentions()
     if not points and not ambient:
         raise ValueError(

@@ -80,19 +80,19 @@ class HuggingFaceSubject(Subject):
         self.digest = _digest(self.config.to_dict(), [*weights, *_tokenizer_files(path)])
 
     def make(self) -> nn.Module:
+        model = self._loaded() if self.continued else self._built()
+        forget(model)  # the arms decide
+        return model
+
+    def _built(self) -> nn.Module:
         cls = self._class()
-        if not self.continued:
-            return (
-                cls._from_config(self.config)
-                if hasattr(cls, "_from_config")
-                else cls.from_config(self.config)
-            )
+        return cls._from_config(self.config) if hasattr(cls, "_from_config") else cls.from_config(self.config)
+
+    def _loaded(self) -> nn.Module:
         try:
-            model = cls.from_pretrained(
+            return self._class().from_pretrained(
                 self.directory, config=self.config, local_files_only=True, dtype=torch.float32
             )
-            forget(model)  # the arms decide
-            return model
         except (OSError, RuntimeError) as error:
             first = str(error).strip().splitlines()[0]
             raise ValueError(

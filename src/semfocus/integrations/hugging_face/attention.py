@@ -48,6 +48,11 @@ class SwitchedAttention(AttachedPoint):
         self.pattern = pattern
         self.inverse_temperature = inverse_temperature
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A process that was given the model, and has never heard of `apply`, must know our functions too."""
+        vars(self).update(state)
+        register()
+
 
 def register() -> None:
     """Make our two functions known to transformers."""
