@@ -241,7 +241,16 @@ def _short(row: Row) -> str:
         missing = re.search(r"missing \d+ required positional arguments?: (.*)", reason)
         return f"needs {missing[1]}".replace("'", "") if missing else ""
     reason = re.sub(r"^\w+ cannot be switched: |^no tiny |^.* for validator '\w+': |\w*Error: ", "", reason)
+    if row.outcome == "refused":  # without the line of code and the advice
+        reason = re.sub(
+            r", \w+\.py:\d+\)|\. (Its code|`with semfocus).*|; semfocus.apply.*", _closing, reason
+        )
+        reason = re.sub(r"(and \d+ more) modules? cannot be switched", r"\1", reason)
     return reason if len(reason) <= 160 else reason[:160].rpartition(" ")[0] + " ..."
+
+
+def _closing(found: re.Match[str]) -> str:
+    return ")" if found[0].endswith(")") and found[0].startswith(",") else ""
 
 
 def main() -> None:

@@ -213,9 +213,12 @@ class Router(nn.Module):
 
 
 REFUSED = {
-    "OwnAttention": (OwnAttention(), r"1 \(OwnAttention\) computes its attention by itself"),
-    "CallsFunction": (CallsFunction(), r"1 \(CallsFunction\) calls an attention function"),
-    "Subclass": (Subclass(16, 4), r"1 \(Subclass\) is a subclass of nn.MultiheadAttention"),
+    "OwnAttention": (
+        OwnAttention(),
+        r"1 \(OwnAttention, test_apply_torch.py:\d+\) computes its attention by itself",
+    ),
+    "CallsFunction": (CallsFunction(), r"1 \(CallsFunction, .*\) calls an attention function"),
+    "Subclass": (Subclass(16, 4), r"1 \(Subclass, .*\) is a subclass of nn.MultiheadAttention"),
 }
 
 

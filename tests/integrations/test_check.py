@@ -15,6 +15,9 @@ from semfocus.integrations.hugging_face import attention as of_transformers
 from tests.integrations.tiny_models import DECODERS, EVERY, build, inputs_of, tokens
 
 WIDTH = 16
+TOKENS = "whether later tokens change earlier outputs"
+PADDING = "whether padding on the right changes outputs"
+CACHE = "whether a cache changes outputs"
 
 
 def encoder(norm=False):
@@ -39,7 +42,7 @@ def test_nothing_is_found_in_what_is_right(name, pattern):
     assert report.ok
     assert report.raise_for_problems() is None
     if name in DECODERS:
-        assert {"causality", "padding on the right", "a cache"} <= set(report.tested)
+        assert {TOKENS, PADDING, CACHE} <= set(report.tested)
 
 
 @pytest.mark.hf
@@ -48,7 +51,7 @@ def test_keys_that_are_drawn_differ_between_lengths_without_being_wrong():
     apply(model, "random(2)")
     report = check(model, input_ids=tokens())
     assert report.problems == []
-    assert "caches: keys are drawn at random" in report.not_tested
+    assert f"{CACHE}: keys are drawn at random" in report.not_tested
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -74,7 +77,7 @@ def test_a_model_is_left_as_it_was(training):
 def test_a_model_that_was_not_switched_is_a_problem():
     report = check(encoder(), numbers())
     assert not report.ok
-    assert "has no attention of ours" in report.problems[0]
+    assert "has no attention by semfocus" in report.problems[0]
     with pytest.raises(ValueError, match=r"call semfocus.apply first"):
         report.raise_for_problems()
 
@@ -135,7 +138,7 @@ def test_a_leak_is_found(monkeypatch, is_whole, dtype):
 
     problems = planted(monkeypatch, "semfocus_mask", leaking, dtype)
     assert any("sees the future" in each for each in problems)
-    assert any("is not what the model as it came computes" in each for each in problems)
+    assert any("does not give what the original model gives" in each for each in problems)
 
 
 @pytest.mark.hf
@@ -147,7 +150,7 @@ def test_a_mask_without_the_padding_is_found(monkeypatch, dtype):
         return mask(*args, **options | {"attention_mask": None})
 
     problems = planted(monkeypatch, "semfocus_mask", without_padding, dtype)
-    assert any("padded on the left, is not what" in each for each in problems)
+    assert any("gives, padded on the left: outputs" in each for each in problems)
     assert not any("sees the future" in each for each in problems)
 
 
@@ -189,7 +192,7 @@ def test_what_a_model_refuses_is_not_tested_and_nothing_is_changed(takes_masks):
     states = random.getstate(), numpy.random.get_state()[1].tolist()
     report = check(model, input_ids=torch.randint(50, (2, 12 if takes_masks else 8)))
     assert report.ok, report
-    assert any("padding on the left: the model as it came refuses it" in each for each in report.not_tested)
+    assert any("padding on the left: the original model refuses it" in each for each in report.not_tested)
     assert (random.getstate(), numpy.random.get_state()[1].tolist()) == states
     assert model.calls == 0
     assert model.last is last
@@ -212,8 +215,8 @@ class Calling(nn.Module):
 def test_no_attention_is_never_tested():
     with semfocus.sdpa(TopK(2)):
         report = check(nn.Linear(16, 16), numbers())
-    assert "computed no attention of ours" in report.problems[0]
-    assert not any("keys each layer keeps" in each for each in report.tested)
+    assert "computed no attention by semfocus" in report.problems[0]
+    assert not any("keeps more keys" in each for each in report.tested)
     report = check(Calling(), numbers())
     assert report.ok, report
     assert any("calls of semfocus.attention" in each for each in report.not_tested)

@@ -131,9 +131,9 @@ def test_every_layer_keeps_k_keys_and_check_agrees(name):
     assert [(trace.layer, trace.name) for trace in traces] == list(enumerate(names))
     assert all(int((trace.weights > 0).sum(-1).max()) == 2 for trace in traces)
     assert report.ok, report
-    assert any("equals the model as it came" in each for each in report.tested)
-    assert ("causality" in report.tested) == (name == "text")
-    with pytest.raises(ValueError, match="has no attention of ours"):
+    assert any("what the original model gives" in each for each in report.tested)
+    assert ("whether later tokens change earlier outputs" in report.tested) == (name == "text")
+    with pytest.raises(ValueError, match="has no attention by semfocus"):
         capture(model).__enter__()
 
 
@@ -212,12 +212,12 @@ def test_attention_that_is_written_out_is_refused_with_its_line():
     model, x = WrittenOut().eval(), torch.randn(2, 6, WIDTH)
     stock = model(x)
     with sdpa(TopK(2)):
-        with pytest.raises(ValueError, match=r"in part only: WrittenOut \(test_sdpa.py:\d+\)"):
+        with pytest.raises(ValueError, match=r"sdpa does not serve: WrittenOut \(test_sdpa.py:\d+\)"):
             model(x)
         assert not check(model, x).ok
     assert torch.equal(model(x), stock)
     layer = nn.MultiheadAttention(WIDTH, 4, batch_first=True).eval()
-    with sdpa(TopK(2)), pytest.raises(ValueError, match="in part only"):
+    with sdpa(TopK(2)), pytest.raises(ValueError, match="sdpa does not serve"):
         layer(x, x, x)
 
 

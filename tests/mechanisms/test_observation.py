@@ -173,7 +173,7 @@ def test_an_attention_that_is_called_twice_is_one_layer_with_two_traces(tokens):
 
 def test_a_model_without_our_attention_cannot_be_captured():
     with (
-        pytest.raises(ValueError, match="Linear has no attention of ours to capture"),
+        pytest.raises(ValueError, match="Linear has no attention by semfocus to capture"),
         capture(nn.Linear(2, 2)),
     ):
         pass

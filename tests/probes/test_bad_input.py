@@ -128,7 +128,7 @@ def test_positions_refuse_a_model_with_global_tokens() -> None:
 
 
 def test_a_model_without_our_attention_is_refused() -> None:
-    with pytest.raises(ValueError, match="no attention of ours"):
+    with pytest.raises(ValueError, match="no attention by semfocus"):
         probe_rows(nn.Embedding(2, 3), bits(), quantities=["dispersion"])
 
 

@@ -181,7 +181,7 @@ def test_an_arm_with_a_wrong_mask_is_refused(tmp_path, text, monkeypatch, mask, 
     assert prepared(tmp_path, data, ["top_k(3)"], values=values, context=context).num_patterns == 1
     monkeypatch.setattr(hugging_face_attention, "semfocus_mask", mask)
     monkeypatch.setattr(trial_module, "refuse_future", lambda *given: None)
-    with pytest.raises(ValueError, match=r"is not what the model as it came computes"):
+    with pytest.raises(ValueError, match=r"does not give what the original model gives"):
         prepared(tmp_path, data, ["top_k(3)"], values=values, context=context)
 
 
@@ -203,10 +203,14 @@ def test_what_an_arm_is_tested_for(tmp_path, text, monkeypatch, longest):
         context=min(longest, 16),
     )
     tested = [part for report in reports for part in report.tested]
-    assert all(tested.count(what) == 2 for what in ("causality", "padding on the left", "a cache"))
+    changing = ("later tokens change earlier", "padding on the left changes", "a cache changes")
+    assert all(tested.count(f"whether {what} outputs") == 2 for what in changing)
     reports.clear()
     prepared(tmp_path, rows(tmp_path), ["top_k(3)"], values=BERT, context=None)
-    assert [("padding on the right" in report.tested) for report in reports] == [False, True] * 2
+    assert [("whether padding on the right changes outputs" in report.tested) for report in reports] == [
+        False,
+        True,
+    ] * 2
 
 
 def test_an_arm_that_sees_later_tokens_is_refused_by_name(tmp_path, text, monkeypatch):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from torch import nn
 from semfocus.integrations.torch.modules import keeps_own_forward
 from semfocus.integrations.torch.multihead import MultiheadAttention
 from semfocus.mechanisms import AttentionPoint
+from semfocus.words import count_of
 
 #: stands for the operator among the names
 MATRIX_PRODUCT = "@"
@@ -154,6 +156,9 @@ _NAME = re.compile(r"attention|attn", re.IGNORECASE)
 _CROSS = re.compile(r"cross_?att|encoder_attn|enc_?dec_?att", re.IGNORECASE)
 
 
+_CALLS, _COMPUTES = "calls an attention function by itself", "computes its attention by itself"
+
+
 @dataclass(frozen=True)
 class Found:
     """An attention module that can be switched; `is_cross`: from one sequence to another."""
@@ -172,19 +177,39 @@ def find_attentions(model: nn.Module) -> list[Found]:
         kind = _kind_of(module)
         reason = _refusal_of(module) if kind is None else _unready(module, kind)
         if reason is not None:
-            refused.append(f"{name or 'the model itself'} ({type(module).__name__}) {reason}")
+            refused.append((f"{name or 'the model itself'} ({_place(module)})", reason))
         elif kind is not None:
             parent = modules.get(name.rpartition(".")[0])
             found.append(Found(name, module, kind, _is_cross(name, module, parent)))
     if refused:
-        more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
-        raise ValueError(f"{type(model).__name__} cannot be switched: {refused[0]}{more}")
+        (place, reason), *others = refused
+        more = f", and {count_of(len(others), 'more module')} cannot be switched" if others else ""
+        part = "; semfocus.apply(part, ...) switches a part and leaves the rest as it is" if found else ""
+        raise ValueError(
+            f"{type(model).__name__} cannot be switched: {place} {reason}{more}{_advice(reason)}{part}"
+        )
     if not found:
         raise ValueError(
             f"{type(model).__name__} has no attention that can be switched: neither nn.MultiheadAttention "
-            "nor one of transformers that goes through its attention interface"
+            "nor one of transformers that goes through its attention interface; `with semfocus.sdpa(pattern):` serves "
+            "calls of F.scaled_dot_product_attention"
         )
     return found
+
+
+def _place(module: nn.Module) -> str:
+    """The class of a module, and the line where its forward begins."""
+    name = type(module).__name__
+    code = getattr(_unwrapped(vars(module).get("forward", type(module).forward)), "__code__", None)
+    return name if code is None else f"{name}, {Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def _advice(reason: str) -> str:
+    if reason == _CALLS:
+        return ". `with semfocus.sdpa(pattern):` serves calls of F.scaled_dot_product_attention"
+    if reason == _COMPUTES:
+        return ". Its code would have to call semfocus.attention(query, key, value, pattern) there"
+    return ""
 
 
 def _kind_of(module: nn.Module) -> Origin | None:
@@ -226,7 +251,7 @@ def _refusal_of(module: nn.Module) -> str | None:
     if names is None:
         return "has no code that could be read" if _NAME.search(cls.__name__) else None
     if not names.isdisjoint(_FUNCTIONS):
-        return "calls an attention function by itself"
+        return _CALLS
     if "softmax" not in names and not any(isinstance(each, nn.Softmax) for each in module.children()):
         return None
     named = _NAME.search(cls.__name__) is not None
@@ -236,7 +261,7 @@ def _refusal_of(module: nn.Module) -> str | None:
         products = names & _PRODUCTS  # routers of experts have one, too
         transposes = not names.isdisjoint(_TRANSPOSED) or ("einsum" in products and len(products) > 1)
         computes = bool(products) and (named or transposes)
-    return "computes its attention by itself" if computes else None
+    return _COMPUTES if computes else None
 
 
 def _scripted_attention(module: torch.jit.ScriptModule) -> bool:

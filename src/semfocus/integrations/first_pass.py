@@ -26,7 +26,9 @@ class FirstPass:
     somebody traces or compiles, nothing can be watched, which is said once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_block: bool = False) -> None:
+        #: of `sdpa`, which switches nothing
+        self._is_of_block = is_of_block
         #: the modes in which a module has passed
         self._passed: WeakKeyDictionary[nn.Module, set[bool]] = WeakKeyDictionary()
         self._open: tuple[int, int, AttentionWatch] | None = None
@@ -107,7 +109,8 @@ class FirstPass:
         if output is None:  # the pass failed, and says so itself
             return
         if watch.found:
-            raise ValueError(refusal(type(model).__name__, watch))
+            words = refusal_in_a_block if self._is_of_block else refusal
+            raise ValueError(words(type(model).__name__, watch))
         for module in inside:
             self._passed.setdefault(module, set()).add(module.training)
         if watch.unseen:
@@ -162,9 +165,22 @@ def unwatched() -> Iterator[None]:
 
 def refusal(name: str, watch: AttentionWatch) -> str:
     """What was found, and what can be done."""
-    more = f", and {len(watch.found) - 1} more" if len(watch.found) > 1 else ""
     return (
-        f"{name} is switched in part only: {watch.found[0]}{more}. semfocus.restore(model) undoes the switch; "
+        f"{name} is switched in part only: {_first_of(watch)}. semfocus.restore(model) undoes the switch; "
         "semfocus.apply(part, ...) switches a part of the model and leaves the rest as it is; "
         "`with semfocus.sdpa(...)` serves calls of F.scaled_dot_product_attention"
     )
+
+
+def refusal_in_a_block(name: str, watch: AttentionWatch) -> str:
+    """The same for what `sdpa` does not serve."""
+    return (
+        f"{name} has attention that semfocus.sdpa does not serve: {_first_of(watch)}. It serves calls of "
+        "F.scaled_dot_product_attention: make one of it, or call semfocus.attention there; "
+        "semfocus.apply(model, ...) switches nn.MultiheadAttention"
+    )
+
+
+def _first_of(watch: AttentionWatch) -> str:
+    more = f", and {len(watch.found) - 1} more" if len(watch.found) > 1 else ""
+    return f"{watch.found[0]}{more}"

@@ -58,7 +58,7 @@ def sdpa(pattern: Pattern | str, inverse_temperature: float = 1.0) -> Iterator[A
     """
     served = _Served(as_pattern(pattern), checked_inverse_temperature(inverse_temperature))
     served.opened_in = _caller()
-    first, thread = FirstPass(), threading.get_ident()
+    first, thread = FirstPass(is_of_block=True), threading.get_ident()
 
     def begin(module: nn.Module, args: tuple[Any, ...]) -> None:
         if not torch.compiler.is_compiling():

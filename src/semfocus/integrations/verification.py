@@ -59,10 +59,11 @@ class CheckReport:
 def check(model: nn.Module, *args: Any, **inputs: Any) -> CheckReport:
     """Run a switched model on inputs of yours, and report what is wrong with it.
 
-    All attention that was computed is ours. Full attention of ours equals the model as it came, to the precision of its
-    type. No layer keeps more keys than its pattern says. What the inputs show of these too: a model that was causal is
-    causal; padding on the left and on the right changes nothing that it did not change before; a cache gives what the
-    whole sequence gives. About twenty forward passes. Mode, patterns, buffers and random numbers are as before.
+    All attention that was computed is semfocus's. Its full attention gives what the original model gives, to the
+    precision of the type. No layer keeps more keys than its pattern. What the inputs show of these too: a model that
+    was causal is causal; padding on the left and on the right changes nothing that it did not change before; a cache
+    gives what the whole sequence gives. About twenty forward passes. Mode, patterns, buffers and random numbers are
+    as before.
 
     >>> import semfocus
     >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
@@ -92,12 +93,16 @@ class _Check:
         except Exception as error:
             with as_it_came(self.model):
                 _outputs(self.model, self.inputs)  # what the model itself refuses is no matter of ours
-            self.report.problems.append(f"it refuses what the model as it came takes: {error}")
+            self.report.problems.append(
+                f"the switched model refuses inputs that the original model takes: {error}"
+            )
             return
         if not has_traces:
             return
         if not is_switched(self.model) and not ambient_attentions():
-            self.report.not_tested.append("equality with the model as it came: semfocus.apply was not called")
+            self.report.not_tested.append(
+                "whether full attention gives what the original model gives: semfocus.apply was not called"
+            )
             return
         if any(each.dtype in _HALVES for each in self.model.parameters()):
             with _in_single_precision(self.model):
@@ -119,7 +124,7 @@ class _Check:
         with as_it_came(self.model):
             theirs = {id(point) for _, _, point in attention_points(self.model)}
             expected = _outputs(self.model, self.inputs)
-        self._compare_full(self.inputs, expected, theirs, "full attention of ours")
+        self._compare_full(self.inputs, expected, theirs)
         inputs = without_labels(self.inputs, self.model)
         self._causality(inputs)
         for side in ("left", "right"):
@@ -136,7 +141,9 @@ class _Check:
                     self.inputs.given_to(self.model)
         self.report.problems.extend(f"{each}, which is not switched" for each in watch.found)
         self.report.cannot_see.extend(watch.unseen)
-        self.report.tested.append("which attention is computed, operation by operation")
+        self.report.tested.append(
+            "whether all attention is switched (every operation of the forward pass was watched)"
+        )
 
     def _support(self) -> bool:
         """Whether there was any attention of ours that can be looked at."""
@@ -146,13 +153,13 @@ class _Check:
             if _calls_attention(self.model, self.inputs):
                 self.report.not_tested.append(f"what {name} computes by calls of semfocus.attention")
             else:
-                self.report.problems[:0] = [f"{name} has no attention of ours: call semfocus.apply first"]
+                self.report.problems[:0] = [f"{name} has no attention by semfocus: call semfocus.apply first"]
             return False
         output = _outputs(self.model, self.inputs)
         with capture(self.model) as traces:
             captured = _outputs(self.model, self.inputs)
         if not traces:
-            self.report.problems.append(f"{name} computed no attention of ours on these inputs")
+            self.report.problems.append(f"{name} computed no attention by semfocus on these inputs")
             return False
         patterns = [getattr(point, "pattern", None) for _, _, point in points]
         around = [getattr(each, "pattern", None) for each in ambient_attentions()[-1:]]
@@ -164,7 +171,7 @@ class _Check:
                 self.report.problems.append(
                     f"layer {trace.layer} ({trace.name}) kept {kept} keys under {pattern}"
                 )
-        self.report.tested.append("how many keys each layer keeps")
+        self.report.tested.append("whether a layer keeps more keys than its pattern")
         unused = sorted(set(range(len(points))) - {trace.layer for trace in traces})
         for layer in unused:
             self.report.not_tested.append(f"layer {layer} ({points[layer][0]}): these inputs do not reach it")
@@ -175,15 +182,18 @@ class _Check:
             )
         return True
 
-    def _compare_full(self, inputs: Inputs, expected: list[Tensor], theirs: set[int], what: str) -> None:
+    def _compare_full(self, inputs: Inputs, expected: list[Tensor], theirs: set[int], how: str = "") -> None:
         with self._full(theirs):
             found = _outputs(self.model, inputs)
         apart = distance(found, expected, inputs.real())
         if apart > self.tolerance:
             self.report.problems.append(
-                f"{what} is not what the model as it came computes: outputs are apart by {apart:.2g} of the largest"
+                f"full attention by semfocus does not give what the original model gives{how}: outputs are apart by "
+                f"{apart:.2g} of the largest"
             )
-        self.report.tested.append(f"{what} equals the model as it came (apart by {apart:.1g})")
+        self.report.tested.append(
+            f"whether full attention by semfocus gives what the original model gives{how} (apart by {apart:.1g})"
+        )
 
     @contextmanager
     def _full(self, theirs: set[int]) -> Iterator[None]:
@@ -203,7 +213,9 @@ class _Check:
     def _causality(self, inputs: Inputs) -> None:
         changed = inputs.with_later_changed()
         if changed is None:
-            self.report.not_tested.append("causality: there is no sequence of four or more among the inputs")
+            self.report.not_tested.append(
+                "whether later tokens change earlier outputs: the inputs have no sequence of four or more"
+            )
             return
         start, other = changed
 
@@ -215,7 +227,9 @@ class _Check:
         with as_it_came(self.model):
             stock = moved()
         if stock is None or stock > self.tolerance:
-            self.report.not_tested.append("causality: the model as it came is not causal on these inputs")
+            self.report.not_tested.append(
+                "whether later tokens change earlier outputs: in the original model they do"
+            )
             return
         found = moved()
         assert found is not None
@@ -223,12 +237,12 @@ class _Check:
             self.report.problems.append(
                 f"it sees the future: later tokens move earlier outputs by {found:.2g} of the largest, and did not before"
             )
-        self.report.tested.append("causality")
+        self.report.tested.append("whether later tokens change earlier outputs")
 
     def _padding(self, inputs: Inputs, side: str, theirs: set[int]) -> None:
         padded = inputs.padded(side, self.model)
         if padded is None:
-            self.report.not_tested.append(f"padding on the {side}: these inputs are not input_ids alone")
+            self.report.not_tested.append(f"padding on the {side}: only input_ids alone can be padded here")
             return
 
         def moved() -> float:
@@ -239,18 +253,20 @@ class _Check:
                 expected = _outputs(self.model, padded)
                 stock = moved()
         except Exception as error:
-            self.report.not_tested.append(f"padding on the {side}: the model as it came refuses it ({error})")
+            self.report.not_tested.append(f"padding on the {side}: the original model refuses it ({error})")
             return
-        self._compare_full(padded, expected, theirs, f"full attention of ours, padded on the {side},")
+        self._compare_full(padded, expected, theirs, f", padded on the {side}")
         if stock > self.tolerance:
             self.report.not_tested.append(
-                f"padding on the {side} changes nothing: the model as it came depends on it"
+                f"whether padding on the {side} changes outputs: in the original model it does"
             )
             return
         if self._draws():
-            self.report.not_tested.append(f"padding on the {side} changes nothing: keys are drawn at random")
+            self.report.not_tested.append(
+                f"whether padding on the {side} changes outputs: keys are drawn at random"
+            )
             return
-        found = self._unless_refused(moved, f"padding on the {side}")
+        found = self._unless_refused(moved, f"padding on the {side} changes outputs")
         if found is not None and found > self.tolerance:
             self.report.problems.append(
                 f"padding on the {side} moves outputs by {found:.2g} of the largest, and did not before"
@@ -260,7 +276,7 @@ class _Check:
         parts = inputs.in_two(self.model)
         if parts is None:
             self.report.not_tested.append(
-                "caches: these inputs are not input_ids alone, or there is no cache"
+                "whether a cache changes outputs: there is none, or the inputs are not input_ids alone"
             )
             return
 
@@ -281,12 +297,14 @@ class _Check:
         except Exception:
             stock = None
         if stock is None or stock > self.tolerance:
-            self.report.not_tested.append("caches: the model as it came has none that gives the same")
+            self.report.not_tested.append(
+                "whether a cache changes outputs: the original model has none that does not"
+            )
             return
         if self._draws():
-            self.report.not_tested.append("caches: keys are drawn at random")
+            self.report.not_tested.append("whether a cache changes outputs: keys are drawn at random")
             return
-        found = self._unless_refused(moved, "a cache")
+        found = self._unless_refused(moved, "a cache changes outputs")
         if found is not None and found > self.tolerance:
             self.report.problems.append(
                 f"with a cache, outputs are apart by {found:.2g} of the largest from those without"
@@ -302,9 +320,9 @@ class _Check:
         try:
             found = moved()
         except ValueError as error:
-            self.report.not_tested.append(f"{what}: refused ({error})")
+            self.report.not_tested.append(f"whether {what}: it is refused ({error})")
             return None
-        self.report.tested.append(what)
+        self.report.tested.append(f"whether {what}")
         return found
 
 

@@ -280,7 +280,7 @@ def capture(model: nn.Module) -> Iterator[list[AttentionTrace]]:
     points, ambient = attention_points(model), ambient_attentions()
     if not points and not ambient:
         raise ValueError(
-            f"{type(model).__name__} has no attention of ours to capture; semfocus.apply(model, Full()) makes it ours"
+            f"{type(model).__name__} has no attention by semfocus to capture: call semfocus.apply(model, Full()) first"
         )
     traces: list[AttentionTrace] = []
     added: list[tuple[AttentionPoint, Listener]] = []
