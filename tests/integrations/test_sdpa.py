@@ -306,10 +306,34 @@ def test_no_way_past_the_block():
     encoder(x)
 
 
+class Jagged(nn.Module):
+    """Sequences of two lengths, as one nested tensor."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.norm, self.attend = nn.LayerNorm(WIDTH), attend
+
+    def forward(self, x):
+        return self.attend(self.norm(torch.nested.nested_tensor([x[0], x[1, :4]], layout=torch.jagged)))
+
+
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.inference_mode])
+def test_nested_tensors_are_refused_and_may_be_elsewhere(context):
+    x = torch.randn(2, 6, WIDTH)
+    model = Jagged(lambda x: F.scaled_dot_product_attention(*[x.unflatten(-1, (1, -1)).transpose(1, 2)] * 3))
+    plain = Jagged(lambda x: x.sum(1))
+    with context(), sdpa(TopK(2)):
+        with pytest.raises(ValueError, match="does not serve nested tensors"):
+            model(x)
+        assert plain(x).shape == (2, WIDTH)
+    with pytest.raises(ValueError, match="nested tensors are not served"):
+        semfocus.attention(*[torch.nested.nested_tensor([x[0], x[1, :4]], layout=torch.jagged)] * 3)
+
+
 def test_another_thread_is_refused():
     model, x = build("text")
     with sdpa(TopK(2)), ThreadPoolExecutor(1) as pool:
-        with pytest.raises(ValueError, match="in part only"):
+        with pytest.raises(ValueError, match=r"sdpa does not serve: .* in its own thread"):
             pool.submit(model, x).result()
         model(x)
         with pytest.raises(ValueError, match="in another thread"):

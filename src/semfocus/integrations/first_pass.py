@@ -176,7 +176,7 @@ def refusal_in_a_block(name: str, watch: AttentionWatch) -> str:
     """The same for what `sdpa` does not serve."""
     return (
         f"{name} has attention that semfocus.sdpa does not serve: {_first_of(watch)}. It serves calls of "
-        "F.scaled_dot_product_attention: make one of it, or call semfocus.attention there; "
+        "F.scaled_dot_product_attention in its own thread: make one of it, or call semfocus.attention there; "
         "semfocus.apply(model, ...) switches nn.MultiheadAttention"
     )
 

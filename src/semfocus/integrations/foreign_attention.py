@@ -29,7 +29,18 @@ _SOFTMAX = {
 }
 #: what makes weights of scores, or of anything once it is divided by its sum, where somebody writes the softmax out
 _EXPONENTIALS = {"exp", "exp2", "expm1", "pow", "sigmoid"}
-_MATRIX_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "_sparse_mm", "_sparse_addmm"}
+_MATRIX_PRODUCTS = {
+    "mm",
+    "bmm",
+    "matmul",
+    "addmm",
+    "baddbmm",
+    "addbmm",
+    "mv",
+    "addmv",
+    "_sparse_mm",
+    "_sparse_addmm",
+}
 _PRODUCTS = _MATRIX_PRODUCTS | {
     *("dot", "vdot", "convolution", "_embedding_bag", "_embedding_bag_forward_only", "_cdist_forward"),
     *("_euclidean_dist", "_trilinear", "_grouped_mm", "linear", "einsum"),
@@ -144,7 +155,9 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if not _is_attention(*_name_of(func)) and hasattr(func, "decompose"):
+        is_nested = any(each.is_nested for each in _tensors((args, kwargs)))
+        # Parts of an operation on nested tensors are none that these tensors know: torch ends the process.
+        if not (is_nested or _is_attention(*_name_of(func))) and hasattr(func, "decompose"):
             super().__enter__()  # in inference mode an operation comes here whole: its parts are known
             try:
                 output = func.decompose(*args, **kwargs)

@@ -177,6 +177,10 @@ class _Served(AmbientAttention):
                 "reversible layer, is computed again where semfocus.sdpa cannot see it: use checkpoint with "
                 "use_reentrant=False, or open the block inside"
             )
+        if query.is_nested or key.is_nested:
+            raise ValueError(
+                "semfocus.sdpa does not serve nested tensors: pad the sequences, and give a mask"
+            )
         mask, causal, bias = self._mask(query, key, attn_mask, is_causal)
         output, _ = attend_at(
             self.point(caller),

@@ -104,6 +104,8 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
+        if tensor.is_nested:
+            raise ValueError("nested tensors are not served: pad the sequences, and give a mask")
         if tensor.dim() < 2 or not tensor.is_floating_point():
             raise ValueError(
                 f"{name} must be a floating-point tensor (..., length, features), "
