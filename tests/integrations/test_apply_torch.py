@@ -296,7 +296,7 @@ def test_a_model_without_attention_is_refused():
     with pytest.raises(ValueError, match="Linear has no attention that can be switched"):
         apply(nn.Linear(2, 2), TopK(2))
     with (
-        pytest.raises(ValueError, match=r"semfocus.apply\(model, Full\(\)\) makes it ours"),
+        pytest.raises(ValueError, match=r"call semfocus.apply\(model, Full\(\)\) first"),
         capture(encoder()),
     ):
         pass

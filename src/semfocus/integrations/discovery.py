@@ -200,7 +200,8 @@ def find_attentions(model: nn.Module) -> list[Found]:
 def _place(module: nn.Module) -> str:
     """The class of a module, and the line where its forward begins."""
     name = type(module).__name__
-    code = getattr(_unwrapped(vars(module).get("forward", type(module).forward)), "__code__", None)
+    forward = vars(module).get("forward", inspect.getattr_static(type(module), "forward"))
+    code = getattr(_unwrapped(forward), "__code__", None)
     return name if code is None else f"{name}, {Path(code.co_filename).name}:{code.co_firstlineno}"
 
 
