@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +10,8 @@ from types import ModuleType
 import pytest
 import torch
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
 TIMED = ("attention_speed", "masked_speed", "training_step")
 
 Script = Callable[[str], ModuleType]
@@ -118,3 +120,40 @@ def test_the_factorial_by_hand(script: Script) -> None:
     one, other = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [3.0]
     assert module.effect([one])[1:] == pytest.approx((1.0, math.exp(1.0))), "six pairs: from end to end"
     assert module.effect([one, other])[0] == pytest.approx(math.exp(1.75)), "each task counts the same"
+
+
+def cells_of(printed: str) -> list[list[str]]:
+    """Of a Markdown table, without its head."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines()[2:]]
+
+
+def test_the_table_of_first_passages_is_what_its_command_prints(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script("first_passages").main([str(ROOT / "results" / "small")])
+    published = (ROOT / "docs" / "results_details.md").read_text(encoding="utf-8")
+    part = published.partition("### First passages")[2].partition("###")[0]
+    assert {line for line in part.splitlines() if " of " in line and line.startswith("| ")} == {
+        f"| {' | '.join(row)} |" for row in cells_of(capsys.readouterr().out)
+    }
+
+
+def test_the_table_of_equal_dispersion_is_what_its_command_prints(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page has one to three digits of each number."""
+    script("equal_dispersion").main([str(ROOT / "results" / "why")])
+    printed = {tuple(row[:2]): row[2:5] for row in cells_of(capsys.readouterr().out)}
+    published = (ROOT / "docs" / "results_details.md").read_text(encoding="utf-8")
+    part = published.partition("### Equal dispersion")[2].partition("###")[0]
+    task, num = "", 0
+    for line in part.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[1].isdigit():
+            task, num = cells[0] or task, num + 1
+            for own, other in zip(cells[2:], printed[task, cells[1]], strict=True):
+                numbers = [re.findall(r"[0-9.]+", text) for text in (own, other)]
+                for shown, exact in zip(*numbers, strict=True):
+                    step = 10.0 ** -len(shown.partition(".")[2])
+                    assert float(shown) == pytest.approx(float(exact), abs=0.56 * step), line
+    assert num == 9
