@@ -1,6 +1,9 @@
 """From curves to times."""
 
+import pytest
+
 from semfocus.analysis.statistics import Time
+from semfocus.analysis.summaries import analyse
 from semfocus.analysis.times import Goal, longest_look, time_to
 from semfocus.runs.outcome import summarise
 from tests.analysis.records import record
@@ -17,6 +20,54 @@ def test_the_first_epoch_at_the_target() -> None:
     run["curve"]["train_accuracy"][7] = 0.95  # exactly the target counts
     assert to_target(run) == Time(7, True, 1)
     assert to_target(run, target=0.96) == Time(8, True, 1)
+
+
+def looked_between(reached_at: int, steps: dict[int, float], pattern: str = "full", seed: int = 0) -> dict:
+    """Ten steps per epoch, of which these were looked at."""
+    run = record(
+        pattern, seed, reached_at, training={"num_train": 250, "batch_size": 25, "evaluate_every": 4}
+    )
+    return {**run, "steps": {"step": list(steps), "train_accuracy": list(steps.values())}}
+
+
+def test_looks_between_epochs_make_times_finer() -> None:
+    """At step 4, 8, 12, ... of epochs of ten steps; the end of each epoch is a look as well."""
+    run = looked_between(2, {4: 0.5, 8: 0.6, 12: 0.7, 16: 0.97, 20: 1.0})
+    assert to_target(run) == Time(1.6, True, pytest.approx(0.4))
+    assert to_target(run, target=0.99) == Time(2, True, pytest.approx(0.4)), "there at the end of epoch 2"
+    early = looked_between(1, {4: 0.96, 8: 1.0})
+    assert to_target(early) == Time(0.4, True, pytest.approx(0.4))
+    assert to_target(early, "seconds") == Time(2.0, True, 2.0), "seconds are known of whole epochs alone"
+    sustained = Goal("train_accuracy", 0.95, "", sustained=5)
+    assert time_to(run, sustained, "epochs", 60.0) == Time(2, True, 1), "five evaluations are five epochs"  # type: ignore[arg-type]
+    fewer = {**run, "num_train": 240, "spec": {**run["spec"]}}
+    assert to_target(fewer).value == 1.6, "a last short batch is a step too"
+    unknown = {**run, "spec": {**run["spec"], "training": {"epochs": 60}}}
+    assert to_target(unknown) == Time(2, True, 1), "without sizes nobody knows where the steps were"
+
+
+def test_an_arm_that_learns_within_an_epoch_has_a_speedup_of_its_own() -> None:
+    """By whole epochs both take one; by steps one takes 0.4 and the other 0.8 of it."""
+    records = []
+    for seed in range(6):
+        records.append(looked_between(1, {4: 0.5, 8: 1.0}, seed=seed))
+        records.append(looked_between(1, {4: 1.0, 8: 1.0}, "top_k(5)", seed))
+    (summary,) = analyse(records)
+    full, top_k = summary.arms
+    assert (full.epochs_to_target.value, top_k.epochs_to_target.value) == (0.8, 0.4)
+    assert top_k.speedup is not None
+    assert top_k.speedup.ratio == pytest.approx(2.0)
+    assert any("every 4 steps" in note for note in summary.notes)
+    (coarse,) = analyse([{**each, "steps": {}} for each in records])
+    assert coarse.arms[1].speedup is not None
+    assert coarse.arms[1].speedup.ratio == 1.0
+
+
+def test_what_was_clipped_in_the_epoch_of_the_target_counts() -> None:
+    run = looked_between(1, {4: 0.96})
+    run["curve"]["clipped_share"] = [None, 0.5, *[0.0] * 59]
+    (summary,) = analyse([run])
+    assert summary.arms[0].clipped == {0: 0.5}
 
 
 def test_seconds_are_those_of_training() -> None:

@@ -52,6 +52,7 @@ def measured_record() -> Record:
 @KINDS
 def test_records_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
     records = study(tasks=2, seeds=2, epochs=8)
+    records[0] |= {"steps": {"step": [4, 8], "train_accuracy": [0.5, 0.75]}}
     records[1] |= {"state": "failed", "reason": "=1+1, or\n'-nothing'"}
     records.append({"run": "c0ffee", "spec": {}, "state": "corrupt", "reason": "damaged"})
     export(records, tmp_path, kind)

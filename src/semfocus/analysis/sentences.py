@@ -243,6 +243,7 @@ def notes_on(summary: "TaskSummary") -> list[str]:
         *_looks(summary.alpha),
         *_states(comparison),
         *_missing_seeds(comparison, summary.baseline),
+        *_between_epochs(comparison),
         *_early_stop(comparison),
         *_machines(comparison),
     ]
@@ -289,6 +290,16 @@ def _early_stop(comparison: "Comparison") -> list[str]:
         return []
     return [
         f"Runs stopped at {100 * float(stop):g} % training accuracy: last held-out accuracy, gap and 100 % are those of that epoch."
+    ]
+
+
+def _between_epochs(comparison: "Comparison") -> list[str]:
+    every = comparison.setting.get("training.evaluate_every")
+    if every is None:
+        return []
+    return [
+        f"Training accuracy was measured every {count_of(int(every), 'step')} as well: epochs to the target are parts of epochs; "
+        "seconds, and a target sustained for several evaluations, are those of whole epochs."
     ]
 
 

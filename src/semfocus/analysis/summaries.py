@@ -1,5 +1,6 @@
 """What is known of each arm of a comparison: times to a goal, speedups, how its runs ended."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -303,7 +304,9 @@ def _before_target(records: Sequence[Record], times: Times, column: str) -> dict
     for record in records:
         curve, seed = record.get("curve") or {}, record["spec"]["seed"]
         pairs = zip(curve.get("epoch", ()), curve.get(column, ()), strict=False)
-        values = [value for epoch, value in pairs if value is not None and epoch <= times[seed].value]
+        # the epoch in which a run with looks between its epochs got there counts too
+        last = math.ceil(times[seed].value)
+        values = [value for epoch, value in pairs if value is not None and epoch <= last]
         found |= {seed: fmean(values)} if values else {}
     return found
 

@@ -139,8 +139,11 @@ def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
         reached = summary.get("epochs_to_target")
         return Time(float(summary["epochs"]), False) if reached is None else Time(float(reached), True, 1.0)
     curve: dict[str, list[Any]] = record.get("curve") or {}
+    values: Sequence[float] = curve.get(goal.column, [])
+    if clock == "epochs" and goal.column == "train_accuracy" and goal.sustained == 1:
+        when, values = _with_steps(record, when, values)
     in_a_row = 0
-    for index, value in enumerate(curve.get(goal.column, [])):
+    for index, value in enumerate(values):
         is_there = value <= goal.value if goal.at_most else value >= goal.value
         in_a_row = in_a_row + 1 if is_there else 0
         if in_a_row == goal.sustained:
@@ -149,6 +152,27 @@ def time_to(record: Record, goal: Goal, clock: Clock, horizon: float) -> Time:
     # a run that was there at its last looks may have stayed
     last = when[max(0, len(when) - 1 - in_a_row)] if when else 0.0
     return Time(max(last, horizon) if record.get("state") == "diverged" else last, False)
+
+
+def _with_steps(
+    record: Record, when: list[float], values: Sequence[float]
+) -> tuple[list[float], Sequence[float]]:
+    """The looks between epochs among them, in parts of an epoch, for runs with `training.evaluate_every`."""
+    per_epoch = steps_per_epoch(record) if record.get("steps") else None
+    if per_epoch is None:
+        return when, values
+    between = zip(record["steps"]["step"], record["steps"]["train_accuracy"], strict=True)
+    seen = {step / per_epoch: value for step, value in between} | dict(zip(when, values, strict=False))
+    return sorted(seen), [seen[place] for place in sorted(seen)]
+
+
+def steps_per_epoch(record: Record) -> int | None:
+    """None where the record does not say so."""
+    training = (record.get("spec") or {}).get("training") or {}
+    num, batch = record.get("num_train") or training.get("num_train"), training.get("batch_size")
+    if not num or not batch:
+        return None
+    return math.ceil((num - training.get("drop_samples_per_epoch", 0)) / batch)
 
 
 def _is_summarised(record: Record, goal: Goal) -> bool:

@@ -173,9 +173,14 @@ def test_a_run_that_stopped_at_its_target_keeps_its_last_value_in_the_median() -
         curve = {name: values[: end + 1] for name, values in whole["curve"].items()}
         records.append(Record({**whole, "curve": curve}, measurements=whole.measurements))
     records += [run(seed, 60, rising(0.2), temperature=10.0) for seed in (1, 2, 3)]
-    for each in records:
-        each["spec"]["training"]["stop_at"] = 0.95
-    frame = study_pictures(Analysis.of(records))["why-focus-along"].frame
+    stopped = [
+        Record(
+            {**each, "spec": {**each.spec, "training": {**each.spec["training"], "stop_at": 0.95}}},
+            measurements=each.measurements,
+        )
+        for each in records
+    ]
+    frame = study_pictures(Analysis.of(stopped))["why-focus-along"].frame
     own = frame.filter((frame["arm"] == "full") & (frame["panel"] == "focus mass, layer 1"))
     medians = own.filter(own["member"].is_null())
     by_epoch = dict(zip(medians["x"], medians["value"], strict=True))
