@@ -11,6 +11,7 @@ from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.plans import Analysis, analyse_planned, planned_findings
 from semfocus.analysis.statistics.sequential import LOOKS, IntervalLevel
 from semfocus.analysis.summaries import TaskSummary, analyse
+from semfocus.analysis.why.break_conditions import break_conditions
 from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.analysis.why.ratio import ratio_test
 from semfocus.analysis.why.sweep import sweeps_over_k
@@ -168,6 +169,16 @@ def test_mechanism_tests_keep_the_level_of_a_look() -> None:
     assert point.speedup.alpha == FIRST.alpha
     (sweep,) = sweeps_over_k(tasks)
     assert {step.speedup.alpha for step in sweep.steps} == {FIRST.alpha}
+
+
+def test_break_conditions_name_the_level_of_their_intervals() -> None:
+    rows = [row("dispersion", 3.0, 100)]
+    records = [
+        planted("parity", pattern, seed, 40, rows) for pattern in ("full", "top_k(5)") for seed in range(6)
+    ]
+    for summaries, level in ((strict(records), "96.9 %"), (analyse(records), "95 %")):  # type: ignore[arg-type]
+        rules = [each.rule for each in break_conditions(measured_tasks(summaries))]
+        assert all(f"{level} interval over seeds" in rule for rule in rules)
 
 
 def test_the_page_names_the_level_of_its_intervals() -> None:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from semfocus.analysis.statistics import Speedup
 from semfocus.analysis.statistics.significance import ALPHA
@@ -58,14 +58,21 @@ def short(speedup: "Speedup | PooledSpeedup") -> str:
     return f"{side}{times(speedup.ratio)} {interval(speedup)}".rstrip()
 
 
-def level_text(speedups: "Iterable[Speedup | PooledSpeedup]") -> str:
+class HasLevel(Protocol):
+    """Whatever has intervals with an error."""
+
+    @property
+    def alpha(self) -> float: ...
+
+
+def level_text(judged: Iterable[HasLevel]) -> str:
     """Of their intervals: `95 %`, `95 % or 96.9 %`.
 
     >>> level_text([Speedup(2.0, 1.4, None), Speedup(2.0, 1.4, None, alpha=1 / 32)])
     '95 % or 96.9 %'
     """
     return " or ".join(
-        percent(1 - alpha) for alpha in sorted({each.alpha for each in speedups} or {ALPHA}, reverse=True)
+        percent(1 - alpha) for alpha in sorted({each.alpha for each in judged} or {ALPHA}, reverse=True)
     )
 
 

@@ -13,6 +13,7 @@ from semfocus.analysis.why.dispersion_table import kept_of
 from semfocus.analysis.why.focus_layers import HOW_CARRIED, carried, layers_text
 from semfocus.analysis.why.measured_runs import MeasuredTask
 from semfocus.analysis.why.ratio import QUANTILE, dispersion_ratios
+from semfocus.analysis.wording import level_text
 from semfocus.theory import gaussian_null_at
 from semfocus.words import count_of
 
@@ -27,7 +28,6 @@ MARGIN = 0.02
 STAYS = 0.9
 #: for logarithms: one kept key has no dispersion
 _LEAST = 1e-9
-_OVER_SEEDS = f"95 % interval over seeds: sign-flip test from {FEWEST_FLIPPED} seeds on, Student's t below."
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,15 @@ class BreakCondition:
 
 def break_conditions(tasks: Sequence[MeasuredTask]) -> list[BreakCondition]:
     """All three; `met` means that the mechanism should not work there."""
+    level = level_text(task.summary for task in tasks)
+    over_seeds = (
+        f"{level} interval over seeds: sign-flip test from {FEWEST_FLIPPED} seeds on, Student's t below."
+    )
     return [
         BreakCondition(
             "dispersion",
             "The dispersion of top-k is not clearly below that of full attention.",
-            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} {_OVER_SEEDS} Not met: the interval of the "
+            f"75 % quantile of the dispersion of top-k's own model over that of full's, held-out data, after training. {HOW_CARRIED} {over_seeds} Not met: the interval of the "
             f"geometric mean ends at {CLEARLY_BELOW} or below. Met: it begins at {NOT_BELOW} or above. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds. The condition asks for a small ratio, whatever makes it "
             "small: scores that know nothing have one too, which is reported beside the numbers (independent Gaussian scores of one size, same quantile).",
             _each(tasks, _dispersion),
@@ -67,14 +71,14 @@ def break_conditions(tasks: Sequence[MeasuredTask]) -> list[BreakCondition]:
         BreakCondition(
             "expressivity",
             "The task needs many dispersed signals, so that keeping few keys costs expressivity.",
-            f"Last training and held-out accuracy of top-k minus that of full attention. {_OVER_SEEDS} Met: the interval of the mean lies below -{MARGIN:.0%} for training accuracy. "
+            f"Last training and held-out accuracy of top-k minus that of full attention. {over_seeds} Met: the interval of the mean lies below -{MARGIN:.0%} for training accuracy. "
             f"Not met: it begins at -{MARGIN:.0%} or above for both. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
             _each(tasks, _expressivity),
         ),
         BreakCondition(
             "separation",
             "Scores are nearly uniform, so that the choice of keys flips under small perturbations.",
-            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training, in the same layer. {_OVER_SEEDS} Met: the interval of the mean lies "
+            f"Share of top-k's kept keys that stay kept under noise of 1 % of the embeddings, after training, in the same layer. {over_seeds} Met: the interval of the mean lies "
             f"below {STAYS:.0%}. Not met: it begins at {STAYS:.0%} or above. Undecided: all else, or fewer than {FEWEST_SEEDS} seeds.",
             _each(tasks, _separation),
         ),
