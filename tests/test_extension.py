@@ -234,12 +234,13 @@ def _no_run_failed(summaries: Sequence["TaskSummary"]) -> Ruling:
     """Of all runs, in whatever comparison."""
     runs = [run for each in summaries for runs in each.comparison.arms.values() for run in runs]
     failed = sum(run["state"] != "done" for run in runs)
-    return Ruling("contradicted" if failed else "supported", [NumberLine(f"{failed} of {len(runs)} failed", "")])
+    return Ruling("contradicted" if failed else "supported", [Evidence(f"{failed} of {len(runs)} failed", "")])
 
 
 NO_RUN_FAILED = Claim(
     "no_run_failed",
     "Every run ends as it should.",
+    None,
     SOURCE,
     "last_bits",
     "no run failed",
@@ -385,7 +386,7 @@ def test_what_the_page_says_can_be_added_joins_the_package(tmp_path: Path) -> No
 
     name = "analysis/claims/limits.py"
     text = (package.source / name).read_text(encoding="utf-8") + CLAIM
-    needed = "from semfocus.analysis.claims.claim import NumberLine\n"
+    needed = "from semfocus.analysis.claims.claim import Evidence\n"
     first = "from semfocus.analysis.claims.claim import"
     (package.source / name).write_text(text.replace(first, needed + first, 1), "utf-8")
     package.insert("analysis/claims/__init__.py", "CLAIMS", "    limits.NO_RUN_FAILED,")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from semfocus.analysis.claims import CLAIMS
+from semfocus.analysis.claims import CLAIMS, Claim
 from semfocus.analysis.claims.claim import PAPER_SIZE, SCALED_DOWN
 from semfocus.analysis.claims.convergence import TIMES
 from semfocus.analysis.summaries import analyse
@@ -49,3 +49,13 @@ def test_the_studies_that_a_claim_names_would_decide_it(name: str) -> None:
         judged = claim.judge(analyse([world(spec) for spec in specs]))
         assert judged.verdict != "undecided", command
         assert judged.size == size, command
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.contrast], ids=lambda claim: claim.name)
+def test_the_study_of_a_claim_has_both_sides_of_its_contrast(claim: Claim) -> None:
+    specs, _ = _runs_of(claim.recipe)
+    arms = {arm_of(spec.model_dump(mode="json")) for spec in specs}
+    there = {arm.label for arm in arms} | {arm.group for arm in arms}
+    there |= {f"{arm.group}+G1" for arm in arms if arm.label.endswith("+G1")}
+    assert claim.contrast is not None
+    assert {*claim.contrast} <= there

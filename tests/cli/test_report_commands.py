@@ -10,7 +10,8 @@ import polars
 import pytest
 from typer.testing import CliRunner
 
-from semfocus.analysis.claims import Judged
+from semfocus.analysis.claims import Claim
+from semfocus.analysis.claims.claim import Ruling
 from semfocus.cli.app import app
 from semfocus.cli.claims import _runs_of, needs_of
 from semfocus.measurements import Landscape
@@ -333,5 +334,16 @@ def test_every_claim_that_is_open_has_a_price(filled: Path) -> None:
     assert 'depth_small --patterns "full x1; top_k(5)" --stop-at 0.95 (128 runs' in printed
 
 
-def judged_claim(name: str, verdict: str, recipe: str = "mini", small: str = "") -> Judged:
-    return Judged(name, "text", "source", recipe, "if", "if not", verdict, [], small_recipe=small)  # type: ignore[arg-type]
+def judged_claim(name: str, verdict: str, recipe: str = "mini", small: str = "") -> Claim:
+    return Claim(
+        name,
+        "text",
+        None,
+        "source",
+        recipe,
+        "if",
+        "if not",
+        lambda summaries: Ruling("undecided"),
+        small,
+        verdict,  # type: ignore[arg-type]
+    )

@@ -1,7 +1,8 @@
 """Findings: what runs show about one arm against another, on a task or over all of them, as values."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.statistics import Speedup, holm
@@ -90,6 +91,16 @@ class Finding:
     def new_task(self) -> tuple[float, float] | None:
         """The interval for one more task like these; None below three tasks."""
         return self.speedup.new_task if isinstance(self.speedup, PooledSpeedup) else None
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values."""
+        apart = ("speedup", "contrast", "targets")
+        return {
+            **self.contrast._asdict(),
+            **{key: value for key, value in vars(self).items() if key not in apart},
+            **{key: getattr(self, key) for key in ("bound", "num_tasks", "on_average", "new_task")},
+            "targets": [asdict(each) for each in self.targets],
+        }
 
     @property
     def changes(self) -> list[str]:

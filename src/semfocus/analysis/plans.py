@@ -14,7 +14,7 @@ from semfocus.runs.plan import Plan, declared_contrasts
 from semfocus.runs.record import Record
 
 if TYPE_CHECKING:
-    from semfocus.analysis.claims import Judged
+    from semfocus.analysis.claims import Claim
     from semfocus.analysis.why.measured_runs import MeasuredTask
     from semfocus.analysis.why.mediators import Mediation
 
@@ -55,7 +55,7 @@ class Analysis:
         return planned_findings(self.summaries, self.plans)
 
     @cached_property
-    def judged(self) -> "list[Judged]":
+    def judged(self) -> "list[Claim]":
         """Every claim with its verdict."""
         from semfocus.analysis.claims import judge_all
 

@@ -26,7 +26,7 @@ from semfocus.cli.output import print_json
 from semfocus.words import count_of, number
 
 if TYPE_CHECKING:
-    from semfocus.analysis.claims import Judged
+    from semfocus.analysis.claims import Claim
     from semfocus.runs import RunSpec
     from semfocus.runs.record import Record
     from semfocus.studies.pace import Pace
@@ -92,11 +92,11 @@ def claims(
         _print(judged, needs, rules, analysis.num_missing)
 
 
-def _plain(claim: "Judged", needs: list[Needs]) -> dict[str, object]:
-    return asdict(claim) | {"needs": [asdict(each) for each in needs]}
+def _plain(claim: "Claim", needs: list[Needs]) -> dict[str, object]:
+    return claim.as_values() | {"needs": [asdict(each) for each in needs]}
 
 
-def needs_of(judged: "Iterable[Judged]", ended: "Mapping[str, Record]") -> dict[str, list[Needs]]:
+def needs_of(judged: "Iterable[Claim]", ended: "Mapping[str, Record]") -> dict[str, list[Needs]]:
     """For each claim that is not decided, what is missing of the studies that it names: in minutes, and at
     the paper's size.
     """
@@ -174,15 +174,13 @@ def _needs_lines(needs: list[Needs]) -> list[str]:
     return [f"{'or' if place else 'needs'}: {each}" for place, each in enumerate(needs)]
 
 
-def _print(
-    judged: "list[Judged]", needs: "dict[str, list[Needs]]", rules: bool, num_missing: int = 0
-) -> None:
+def _print(judged: "list[Claim]", needs: "dict[str, list[Needs]]", rules: bool, num_missing: int = 0) -> None:
     from rich.console import Console
 
     from semfocus.analysis.claims import SIZES, counted
 
     console = Console(highlight=False)
-    with_numbers = [claim for claim in judged if claim.numbers]
+    with_numbers = [claim for claim in judged if claim.evidence]
     shared = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     console.print(counted(judged), markup=False)
     if num_missing:
@@ -214,7 +212,7 @@ def _print(
     if rules:
         console.print(f"\n{SIZES}", markup=False)
         return
-    missing = [claim for claim in judged if not claim.numbers]
+    missing = [claim for claim in judged if not claim.evidence]
     if missing:
         console.print("\nWithout any runs:")
     for claim in missing:

@@ -64,7 +64,7 @@ def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) ->
         "command": result.study.command,
         "report": str(pages[0]) if pages else None,
         "sentences": [summary.sentence for summary in result.summaries],
-        "findings": [_plain_finding(each) for each in result.findings],
+        "findings": [each.as_values() for each in result.findings],
         "summaries": [_plain(summary) for summary in result.summaries],
         "landscapes": str(pages[1]) if len(pages) > 1 else None,
         "lengths": _length_rows(result),
@@ -80,19 +80,6 @@ def _as_plain(result: "StudyResult", pages: list[Path], not_along: list[str]) ->
         },
         "errors": {name: lines for name, lines in errors.items() if lines},
         "records": result.records,
-    }
-
-
-def _plain_finding(finding: Any) -> dict[str, Any]:
-    kept = {
-        key: value for key, value in vars(finding).items() if key not in ("speedup", "contrast", "targets")
-    }
-    beyond = {key: getattr(finding, key) for key in ("bound", "num_tasks", "on_average", "new_task")}
-    return {
-        **finding.contrast._asdict(),
-        **kept,
-        **beyond,
-        "targets": [asdict(each) for each in finding.targets],
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semfocus.analysis.claims import Judged, counted
+from semfocus.analysis.claims import Claim, counted
 from semfocus.analysis.overview import arm_groups, headline, how_judged, primary, scores
 from semfocus.analysis.plans import Analysis
 from semfocus.analysis.wording import TITLE, runs_text, setting_of
@@ -167,8 +167,8 @@ def _why(why: Why) -> list[str]:
     return parts
 
 
-def _claims(judged: Sequence[Judged]) -> str:
-    with_numbers = [claim for claim in judged if claim.numbers]
+def _claims(judged: Sequence[Claim]) -> str:
+    with_numbers = [claim for claim in judged if claim.evidence]
     settings = list(dict.fromkeys(setting for claim in with_numbers for setting in claim.settings))
     parts = [plain(counted(judged))]
     parts += [f"All runs: {plain(settings[0])}."] if len(settings) == 1 else []

@@ -1,13 +1,14 @@
 """Every claim's rule on made-up studies: what supports it, what contradicts it, what leaves it open."""
 
 import html
+import json
 import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from semfocus.analysis.claims import CLAIMS, SIZES, Judged, counted, judge_all
+from semfocus.analysis.claims import CLAIMS, SIZES, Claim, counted, judge_all
 from semfocus.analysis.claims.generalisation import differences
 from semfocus.analysis.summaries import analyse
 from semfocus.report.pages.study_page import report_page
@@ -323,7 +324,7 @@ def test_a_verdict_says_at_which_size_it_holds_and_the_papers_goes_first() -> No
     assert judged(name, [*small, *few]) == ("supported", "scaled-down setting; the paper's size: undecided")
 
 
-def found(name: str, records: Records) -> Judged:
+def found(name: str, records: Records) -> Claim:
     return next(each for each in judge_all(analyse(records)) if each.name == name)
 
 
@@ -415,3 +416,28 @@ def test_of_settings_with_as_many_seeds_the_one_with_more_samples_speaks_for_a_t
         for ordered in (records, records[::-1]):
             (found,) = differences(analyse(ordered), "top_k(5)")
             assert found.value == pytest.approx(many - 1, abs=0.01)
+
+
+def test_evidence_is_the_findings_behind_the_lines() -> None:
+    """On each task and over all of them, of the very contrast that the claim names."""
+    claim = found("top_k_trains_faster", runs(arms(full=40, top_k=10)))
+    assert (claim.verdict, str(claim.contrast)) == ("supported", "top_k(5) against full")
+    assert [each.finding.task for each in claim.evidence if each.finding] == [*sorted(TASKS), None]
+    assert {each.finding.contrast for each in claim.evidence if each.finding} == {claim.contrast}
+    assert [each.text for each in claim.evidence] == [str(each.finding) for each in claim.evidence]
+    lines = zip(claim.numbers, claim.evidence, strict=True)
+    assert all(line.startswith(each.text) for line, each in lines)
+    assert {each.size for each in claim.evidence} == {claim.size}
+    plain = json.loads(json.dumps(claim.as_values()))
+    assert plain["contrast"] == {"arm": "top_k(5)", "baseline": "full"}
+    assert plain["evidence"][-1]["finding"]["ratio"] == claim.evidence[-1].finding.ratio  # type: ignore[union-attr]
+    assert (found("top_k_trains_faster", []).evidence, found("top_k_trains_faster", []).numbers) == ((), [])
+
+
+def test_evidence_of_the_other_size_comes_last_and_is_named() -> None:
+    few = runs(arms(full=40, top_k=10), seeds=2, **PAPER_SIZE)
+    claim = found("top_k_trains_faster", [*few, *runs(arms(full=40, top_k=10))])
+    sizes = [each.size for each in claim.evidence]
+    assert list(dict.fromkeys(sizes)) == ["scaled-down setting", "the paper's size"]
+    named = [line.startswith("the paper's size: ") for line in claim.numbers]
+    assert named == [size == "the paper's size" for size in sizes]

@@ -15,7 +15,7 @@ from semfocus.analysis.claims import (
     surfaces,
 )
 from semfocus.analysis.claims.claim import RULE as SIZES
-from semfocus.analysis.claims.claim import Claim, Judged
+from semfocus.analysis.claims.claim import Claim, Evidence
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
@@ -32,10 +32,10 @@ CLAIMS: tuple[Claim, ...] = (
     *ordering.CLAIMS,
 )
 
-__all__ = ["CLAIMS", "SIZES", "Claim", "Judged", "counted", "judge_all"]
+__all__ = ["CLAIMS", "SIZES", "Claim", "Evidence", "counted", "judge_all"]
 
 
-def judge_all(summaries: Sequence["TaskSummary"]) -> list[Judged]:
+def judge_all(summaries: Sequence["TaskSummary"]) -> list[Claim]:
     """The verdict on every claim; all are about classification, so language models neither support nor
     contradict one.
     """
@@ -43,9 +43,9 @@ def judge_all(summaries: Sequence["TaskSummary"]) -> list[Judged]:
     return [claim.judge(classified) for claim in CLAIMS]
 
 
-def counted(judged: Sequence[Judged]) -> str:
+def counted(judged: Sequence[Claim]) -> str:
     """`24 claims: 2 supported, 1 contradicted, 3 undecided, 18 without any runs.`"""
-    with_numbers = [claim for claim in judged if claim.numbers]
+    with_numbers = [claim for claim in judged if claim.evidence]
     counts = {verdict: sum(claim.verdict == verdict for claim in with_numbers) for verdict in _VERDICTS}
     parts = [f"{number} {verdict}" for verdict, number in counts.items()]
     return f"{len(judged)} claims: {', '.join(parts)}, {len(judged) - len(with_numbers)} without any runs."

@@ -1,12 +1,14 @@
 """A claim with its rule, and the rule's verdict, for each size of models."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from semfocus.analysis.comparisons import Contrast
 from semfocus.words import shortened
 
 if TYPE_CHECKING:
+    from semfocus.analysis.findings import Finding
     from semfocus.analysis.summaries import TaskSummary
 
 
@@ -80,91 +82,107 @@ ClaimVerdict = Literal["supported", "contradicted", "undecided"]
 
 
 @dataclass(frozen=True)
-class NumberLine:
-    """One line of numbers, and the setting of the runs that gave them."""
+class Evidence:
+    """What a verdict rests on, line by line: in words, the setting of its runs, and the finding that it states, if
+    it is one.
+    """
 
     text: str
     setting: str
+    finding: "Finding | None" = None
+    #: of the models: the paper's, or scaled down
+    size: str = ""
+
+    def as_values(self) -> dict[str, Any]:
+        return vars(self) | {"finding": None if self.finding is None else self.finding.as_values()}
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict of a rule on the runs, and the numbers it rests on."""
+    """The verdict of a rule on the runs, and the evidence that it rests on."""
 
     verdict: ClaimVerdict
-    numbers: list[NumberLine] = field(default_factory=list)
+    evidence: Sequence[Evidence] = ()
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A claim with its verdict, in plain values."""
-
-    name: str
-    text: str
-    source: str
-    recipe: str
-    supported_if: str
-    contradicted_if: str
-    verdict: ClaimVerdict
-    numbers: list[str]
-    #: which runs gave the verdict, and what those of the other size say
-    size: str = ""
-    #: the settings of the runs behind the numbers; where there are several, a line ends with the place of its own
-    settings: list[str] = field(default_factory=list)
-    #: a study in minutes; empty where none would decide
-    small_recipe: str = ""
+Rule = Callable[[Sequence["TaskSummary"]], Ruling]
 
 
 @dataclass(frozen=True)
 class Claim:
     """One sentence that runs can support or contradict; the two conditions say in words what `rule` computes.
 
-    `recipe` and `small_recipe` are what follows `semfocus study`: at the paper's size, and scaled down.
+    `contrast`: an arm or a group of arms against another, None where all arms count at once. `recipe` and
+    `small_recipe` are what follows `semfocus study`: at the paper's size, and scaled down (empty where none would
+    decide). `judge` returns the claim with its verdict and evidence.
     """
 
     name: str
     text: str
+    contrast: Contrast | None
     source: str
     recipe: str
     supported_if: str
     contradicted_if: str
-    rule: Callable[[Sequence["TaskSummary"]], Ruling]
+    rule: Rule
     small_recipe: str = ""
+    verdict: ClaimVerdict = "undecided"
+    #: that of the models which gave the verdict comes first
+    evidence: tuple[Evidence, ...] = ()
+    #: which models gave the verdict, and what those of the other size say
+    size: str = ""
 
-    def judge(self, summaries: Sequence["TaskSummary"]) -> Judged:
+    def judge(self, summaries: Sequence["TaskSummary"]) -> "Claim":
         found = [(size, self.rule(own)) for size, own in by_size(summaries)]
-        with_numbers = [each for each in found if each[1].numbers]
-        size, finding = next(
-            (each for each in with_numbers if each[1].verdict != "undecided"), (with_numbers or found)[0]
-        )
-        others = [each for each in with_numbers if each[1] is not finding]
-        numbered = [("", line) for line in finding.numbers]
-        numbered += [(f"{name}: ", line) for name, other in others for line in other.numbers]
-        settings = list(dict.fromkeys(line.setting for _, line in numbered))
-        return Judged(
-            self.name,
-            self.text,
-            self.source,
-            self.recipe,
-            self.supported_if,
-            self.contradicted_if,
-            finding.verdict,
-            [f"{size}{line.text}{_where(line, settings)}" for size, line in numbered],
-            "; ".join([size, *(f"{name}: {other.verdict}" for name, other in others)])
-            if with_numbers
-            else "",
-            [shortened(setting, 300) for setting in settings],
-            self.small_recipe,
+        known = [each for each in found if each[1].evidence]
+        if not known:
+            return replace(self, verdict=found[0][1].verdict)
+        decided = next((each for each in known if each[1].verdict != "undecided"), known[0])
+        ordered = [decided, *(each for each in known if each is not decided)]
+        return replace(
+            self,
+            verdict=decided[1].verdict,
+            evidence=tuple(replace(each, size=size) for size, own in ordered for each in own.evidence),
+            size="; ".join([decided[0], *(f"{size}: {own.verdict}" for size, own in ordered[1:])]),
         )
 
+    @property
+    def numbers(self) -> list[str]:
+        """The evidence as lines: those of other models begin with their size, and where there are several settings,
+        each line ends with the place of its own.
+        """
+        settings = self._settings
+        return [
+            f"{'' if each.size == self.evidence[0].size else f'{each.size}: '}{each.text}{_where(each, settings)}"
+            for each in self.evidence
+        ]
 
-def _where(line: NumberLine, settings: Sequence[str]) -> str:
+    @property
+    def settings(self) -> list[str]:
+        """Those of the runs behind the numbers."""
+        return [shortened(setting, 300) for setting in self._settings]
+
+    @property
+    def _settings(self) -> list[str]:
+        return list(dict.fromkeys(each.setting for each in self.evidence))
+
+    def as_values(self) -> dict[str, Any]:
+        """Plain values: all but the rule, which `supported_if` and `contradicted_if` state."""
+        names = ("name", "text", "source", "recipe", "supported_if", "contradicted_if", "verdict", "numbers")
+        return {
+            **{name: getattr(self, name) for name in (*names, "size", "settings", "small_recipe")},
+            "contrast": self.contrast and self.contrast._asdict(),
+            "evidence": [each.as_values() for each in self.evidence],
+        }
+
+
+def _where(line: Evidence, settings: Sequence[str]) -> str:
     """Which setting, if the lines have several."""
     return f" (setting {settings.index(line.setting) + 1})" if len(settings) > 1 else ""
 
 
-def decide(supported: bool, contradicted: bool, numbers: list[NumberLine]) -> Ruling:
+def decide(supported: bool, contradicted: bool, evidence: Sequence[Evidence]) -> Ruling:
     """Undecided unless exactly one side holds."""
     if supported == contradicted:
-        return Ruling("undecided", numbers)
-    return Ruling("supported" if supported else "contradicted", numbers)
+        return Ruling("undecided", evidence)
+    return Ruling("supported" if supported else "contradicted", evidence)

@@ -1,9 +1,10 @@
 """Claims about the conditions under which, by the paper, its mechanisms break."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
+from semfocus.analysis.claims.claim import RACE, Claim, Rule, Ruling, decide, paper_study
+from semfocus.analysis.claims.convergence import TOP_K
 from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, majority, measured_lines
 from semfocus.words import shortened
 
@@ -18,7 +19,7 @@ _TEXTS = {
 }
 
 
-def _rule(name: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
+def _rule(name: str) -> Rule:
     def rule(summaries: Sequence["TaskSummary"]) -> Ruling:
         from semfocus.analysis.why.break_conditions import break_conditions
         from semfocus.analysis.why.measured_runs import measured_tasks
@@ -52,6 +53,7 @@ CLAIMS = tuple(
     Claim(
         f"{name}_not_broken",
         text,
+        TOP_K,
         SOURCE,
         paper_study(RACE, recipe="dispersion", stops=False),
         f"Of at least {FEWEST_TASKS} tasks with {FEWEST_MEASURED} seeds or more, the break condition is not met on more than half, and met on none. Its rule: {_rule_text(name)}",

@@ -6,7 +6,7 @@ from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
-from semfocus.analysis.claims.claim import NumberLine
+from semfocus.analysis.claims.claim import Evidence
 from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import Finding, finding_on, finding_over
 from semfocus.analysis.statistics.pooling import PooledSpeedup
@@ -102,11 +102,11 @@ class Races:
     def _slower(self) -> list[str]:
         return [str(each.task) for each in self._counted if each.verdict == "slower"]
 
-    def numbers(self) -> list[NumberLine]:
+    def numbers(self) -> list[Evidence]:
         """Task by task, then all of them together."""
         return [*lines(self.tasks), *self.numbers_together()]
 
-    def numbers_together(self) -> list[NumberLine]:
+    def numbers_together(self) -> list[Evidence]:
         if self.together is None or self.num_tasks < 2:
             return []
         split = self.verdict == "faster" and not self.gain
@@ -114,7 +114,7 @@ class Races:
             f" (slower on {listed(map(shortened, self._slower))})" if self._slower else " (not on most tasks)"
         )
         more = against if split else " (no gain)" if self.no_gain else ""
-        return [NumberLine(f"{self.together}{more}", self.together.setting)]
+        return [Evidence(f"{self.together}{more}", self.together.setting, self.together)]
 
 
 def pooled(races: Sequence[Finding], among: int = 1) -> Races:
@@ -188,9 +188,11 @@ class Result(Protocol):
     def setting(self) -> str: ...
 
 
-def lines(results: Sequence[Result]) -> list[NumberLine]:
+def lines(results: Sequence[Result]) -> list[Evidence]:
     """The numbers of a finding, each with the setting of its runs."""
-    return [NumberLine(str(result), result.setting) for result in results]
+    return [
+        Evidence(str(each), each.setting, each if isinstance(each, Finding) else None) for each in results
+    ]
 
 
 def majority(part: Sequence[Any], whole: Sequence[Any]) -> bool:
@@ -207,14 +209,14 @@ HOW_MEASURED = (
 )
 
 
-def lines_of(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
+def lines_of(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[Evidence]:
     """Lines about one task or about all of them, with the setting that all runs have, if it is one."""
     settings = {setting_of(summary.comparison) for summary in summaries}
     setting = settings.pop() if len(settings) == 1 else f"{len(settings)} settings, by task"
-    return [NumberLine(each, setting) for each in numbers]
+    return [Evidence(each, setting) for each in numbers]
 
 
-def measured_lines(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[NumberLine]:
+def measured_lines(numbers: Sequence[str], summaries: Sequence["TaskSummary"]) -> list[Evidence]:
     """The same, and which comparisons of these tasks a rule did not see; nothing where it saw none."""
     left = not_tested_text(summaries) if numbers else ""
     return lines_of([*numbers, *([left] if left else [])], summaries)

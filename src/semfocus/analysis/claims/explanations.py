@@ -5,7 +5,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TOP_K, agnostic_labels
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
@@ -19,6 +19,7 @@ from semfocus.analysis.claims.evidence import (
     races_of,
     seeds_enough,
 )
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import Finding
 from semfocus.words import count_of
 
@@ -125,6 +126,7 @@ CLAIMS = (
     Claim(
         "smaller_dispersion_faster",
         "Top_k learns faster because the dispersion of the scores its softmax sees is smaller.",
+        TOP_K,
         SOURCE,
         paper_study(RACE, recipe="dispersion", stops=False),
         f"Over at least {FEWEST_TASKS} tasks, the 75 % quantile of top_k's dispersion after training is below that of full attention wherever top_k gains, and a smaller ratio "
@@ -137,6 +139,7 @@ CLAIMS = (
     Claim(
         "agnostic_does_not_shrink_dispersion",
         "An input-agnostic pattern does not systematically shrink the dispersion of the scores.",
+        Contrast("input-agnostic", "full"),
         SOURCE,
         paper_study(_AGNOSTIC, recipe="dispersion", seeds=3, stops=False),
         f"Put on the scores of trained full attention, no input-agnostic pattern that was measured on at least {FEWEST_TASKS} tasks shrinks the dispersion on more than half of them. It shrinks it where "

@@ -16,7 +16,7 @@ from semfocus.analysis.claims.claim import (
     paper_study,
     small_study,
 )
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, PAPER, TOP_K
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     ONLY_THE_END,
@@ -189,6 +189,7 @@ CLAIMS = (
     Claim(
         "top_k_generalises",
         "In the end top_k generalises as well as full attention, or better.",
+        TOP_K,
         PAPER,
         paper_study(RACE, stops=False),
         f"On at least {FEWEST_TASKS} tasks with at least {FEWEST_PAIRS} pairs each, the paired difference in last held-out accuracy "
@@ -200,6 +201,7 @@ CLAIMS = (
     Claim(
         "parity_generalises_for_neither",
         "On parity neither full attention nor top_k generalises, although both learn the training data.",
+        TOP_K,
         "Ram et al. 2025, failure signatures",
         paper_study(RACE, "parity", stops=False),
         f"Both reach the training target on at least half of at least {FEWEST_PAIRS} seeds, and the 95 % interval of the mean last held-out "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import SIX_TASKS, Claim, Ruling, decide, paper_study, small_study
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels, faster_over_tasks
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, agnostic_labels, gains
 from semfocus.analysis.claims.evidence import (
     FEWEST_TASKS,
     HOW_COUNTED,
@@ -22,6 +22,7 @@ from semfocus.analysis.claims.evidence import (
     trained_to_the_end,
 )
 from semfocus.analysis.claims.generalisation import differences
+from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import Finding
 from semfocus.analysis.summaries import by_setting
 from semfocus.analysis.verdict import FEWEST_PAIRS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
 
 SOURCE = "Ram et al. 2025, trade-offs and failure signatures"
+SINKS = Contrast(f"{HEAVY_HITTERS}+G1", HEAVY_HITTERS)
 
 
 def _even_pairs(summaries: Sequence["TaskSummary"]) -> Ruling:
@@ -100,10 +102,6 @@ def _global_tokens(summaries: Sequence["TaskSummary"]) -> Ruling:
     )
 
 
-def _sinks(summaries: Sequence["TaskSummary"]) -> Ruling:
-    return faster_over_tasks(pooled_race(summaries, f"{HEAVY_HITTERS}+G1", HEAVY_HITTERS))
-
-
 def _nearly_all_keys(summaries: Sequence["TaskSummary"]) -> Ruling:
     groups = [[_race_of_nearly_all(each) for each in group] for group in by_setting(summaries)]
     found = max(
@@ -139,6 +137,7 @@ CLAIMS = (
     Claim(
         "input_agnostic_fails_even_pairs",
         "Input-agnostic patterns can fail to reach 100 % training accuracy on even_pairs, where full attention reaches it.",
+        Contrast("input-agnostic", "full"),
         SOURCE,
         paper_study("full x1; banded(5)", "even_pairs", stops=False),
         f"Full attention reaches 100 % on each of at least {FEWEST_PAIRS} seeds, and some input-agnostic arm with as many ended runs misses it on half of "
@@ -150,6 +149,7 @@ CLAIMS = (
     Claim(
         "global_tokens_help_input_agnostic",
         "A global token lets input-agnostic patterns learn in fewer epochs.",
+        Contrast("input-agnostic+G1", "input-agnostic"),
         SOURCE,
         paper_study("banded(5); banded(5)+G1"),
         f"Every pattern that was run with one global token and without on at least {FEWEST_TASKS} tasks gains by it. {HOW_COUNTED}",
@@ -161,16 +161,18 @@ CLAIMS = (
     Claim(
         "sinks_help_top_k",
         "A global token (a sink) lets top_k learn in fewer epochs.",
+        SINKS,
         SOURCE,
         paper_study("top_k(5); top_k(5)+G1"),
         f"There are at least {FEWEST_TASKS} tasks, and top_k(5)+G1 gains over top_k(5). {HOW_COUNTED}",
         "There are as many tasks, and it has no gain.",
-        _sinks,
+        gains(SINKS),
         small_study("top_k(5); top_k(5)+G1"),
     ),
     Claim(
         "nearly_all_keys_is_full",
         "With k close to the sequence length, top_k behaves like full attention.",
+        Contrast("top_k(39)", "full"),
         SOURCE,
         paper_study("full x1; top_k(39)"),
         f"For the largest k of at least 90 % of the length, over at least {FEWEST_TASKS} tasks, the pooled 90 % interval lies within a factor {NO_GAIN:g} of 1. {HOW_COUNTED}",
@@ -181,6 +183,7 @@ CLAIMS = (
     Claim(
         "one_key_is_too_few",
         "A very small k can lack expressivity: top_k(1) ends with lower held-out accuracy than full attention on some task.",
+        Contrast("top_k(1)", "full"),
         SOURCE,
         paper_study("full x1; top_k(1)", stops=False),
         f"On some task with at least {FEWEST_PAIRS} pairs, the 95 % interval of the paired difference in last held-out accuracy lies below -{100 * MARGIN:g} points. {ONLY_THE_END}",

@@ -17,6 +17,7 @@ from semfocus.analysis.claims.evidence import (
     races_of,
     seeds_enough,
 )
+from semfocus.analysis.comparisons import Contrast
 
 if TYPE_CHECKING:
     from semfocus.analysis.summaries import TaskSummary
@@ -109,6 +110,7 @@ CLAIMS = (
     Claim(
         "larger_dispersion_yet_faster",
         "Full attention with scores multiplied by 10 has a larger dispersion than full attention and yet learns in fewer epochs: small dispersion cannot be the whole reason.",
+        Contrast(SHARPER, "full"),
         SOURCE,
         paper_study(_ARMS, "even_pairs, missing_duplicate", "sharpness_paper", stops=False),
         f"There are at least {FEWEST_TASKS_HERE} tasks, on every one {SHARPER} has the larger dispersion (75 % quantile), untrained and trained, and it has a gain over full. {HOW_MEASURED} {HOW_COUNTED}",
@@ -119,6 +121,7 @@ CLAIMS = (
     Claim(
         "effective_keys_order_arms",
         "How many keys an untrained model effectively attends to orders the arms: the fewer, the sooner it learns.",
+        None,
         SOURCE,
         f'dispersion --tasks "{FOUR_TASKS}"',
         f"Over at least {FEWEST_TASKS} tasks with at least {FEWEST_ARMS} arms and {FEWEST_SEEDS_HERE} seeds each, arms compared on the same task and seed, the rank correlation of the effective number of keys at epoch 0 and the epochs to target "

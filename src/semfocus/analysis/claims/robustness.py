@@ -1,11 +1,11 @@
 """Claims that the advantage of top_k does not hang on one setting."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS
+from semfocus.analysis.claims.claim import RACE, Claim, Rule, Ruling, decide, paper_study
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TOP_K
 from semfocus.analysis.claims.evidence import (
     HOW_COUNTED,
     NO_GAIN,
@@ -41,7 +41,7 @@ def _every_value(by_value: Mapping[str, Sequence[Finding]]) -> Ruling:
     )
 
 
-def _over(key: str) -> Callable[[Sequence["TaskSummary"]], Ruling]:
+def _over(key: str) -> Rule:
     def rule(summaries: Sequence["TaskSummary"]) -> Ruling:
         families: dict[str, dict[str, list[Finding]]] = {}
         for sweep in sweeps(summaries):
@@ -84,10 +84,11 @@ def _learnable_race(summary: "TaskSummary") -> Finding | None:
     return race(summary, HEAVY_HITTERS) if learned else None
 
 
-def _claim(name: str, what: str, recipe: str, rule: Callable[[Sequence["TaskSummary"]], Ruling]) -> Claim:
+def _claim(name: str, what: str, recipe: str, rule: Rule) -> Claim:
     return Claim(
         f"robust_to_{name}",
         f"The advantage of top_k is robust to {what}.",
+        TOP_K,
         "Ram et al. 2025, robustness",
         paper_study(RACE, "", f"{recipe}_short"),
         f"At least {FEWEST_VALUES} values were compared, all else equal, with at least {FEWEST_PAIRS} pairs each, and top_k(5) gains over full at "

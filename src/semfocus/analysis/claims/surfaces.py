@@ -5,7 +5,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from semfocus.analysis.claims.claim import RACE, Claim, Ruling, decide, paper_study
-from semfocus.analysis.claims.convergence import HEAVY_HITTERS
+from semfocus.analysis.claims.convergence import HEAVY_HITTERS, TOP_K
 from semfocus.analysis.claims.evidence import FEWEST_MEASURED, FEWEST_TASKS, lines_of, majority, seeds_enough
 from semfocus.analysis.claims.explanations import SOURCE
 from semfocus.measurements.landscape.surface import QUANTILE, RADIUS, steepness
@@ -70,6 +70,7 @@ CLAIMS = (
     Claim(
         "stability_generalises",
         "Top_k generalises as well because a smaller Lipschitz constant of the loss makes training more stable.",
+        TOP_K,
         SOURCE,
         paper_study(RACE, recipe="landscape", seeds=3, stops=False),
         f"Over at least {FEWEST_TASKS} tasks on which its train minus held-out gap in accuracy is not larger than that of full, the loss around the trained model is less steep for top_k on every one: "
