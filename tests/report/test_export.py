@@ -7,7 +7,7 @@ import polars
 import pytest
 
 from semfocus.measurements.run_probe import probe_run
-from semfocus.report.export import curves_table, export, probes_table, runs_table
+from semfocus.report.export import curves_table, export, frames_of, runs_table
 from semfocus.runs import RunSpec, Store
 from semfocus.runs.record import Record, read_record
 from semfocus.training import run
@@ -124,8 +124,8 @@ def test_what_was_measured_inside_a_run_is_no_column_of_its_row(tmp_path: Path) 
     measured = {"inside": [], "landscape": [{"epoch": 3, "steepness": 1.0}]}
     record = Record(study(tasks=1, seeds=1, epochs=5)[0], measurements=measured)
     assert not {"inside", "landscape", "probes"} & set(runs_table([record]).columns)
-    paths = export([record], tmp_path, "csv")
-    assert polars.read_csv(paths[-1])["steepness"].to_list() == [1.0]
+    export([record], tmp_path, "csv")
+    assert polars.read_csv(tmp_path / "landscapes.csv")["steepness"].to_list() == [1.0]
 
 
 def test_what_was_clipped_is_in_the_curves() -> None:
@@ -143,6 +143,6 @@ def test_quantities_are_in_the_probes_layer_by_layer(store: Store, tiny_spec: Ca
     spec = tiny_spec(model={"num_blocks": 2})
     run(spec, store, device="cpu")
     probe_run(spec, store, epoch="last", data="held_out", samples=8)
-    frame = probes_table([read_record(store.directory(spec))])
+    frame = frames_of([read_record(store.directory(spec))])["probes"]
     own = frame.filter(polars.col("quantity") == "dispersion")
     assert list(zip(own["layer"], own["head"], strict=True)) == [(None, None), (0, 0), (1, 0)]

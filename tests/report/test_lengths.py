@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from semfocus.analysis.summaries import analyse
 from semfocus.cli.app import app
 from semfocus.measurements.lengths import length_table
-from semfocus.report.export import lengths_table, runs_table
+from semfocus.report.export import frames_of, runs_table
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store
@@ -84,12 +84,12 @@ def test_nobody_looked_and_nothing_is_shown(store: Path) -> None:
     ]  # as from elsewhere, without their directories
     assert "accuracy by length, after training" not in report_page(records)
     assert "accuracy at length" not in report_text(records)
-    assert lengths_table([Record(record) for record in records]).height == 0
+    assert frames_of([Record(record) for record in records])["lengths"].height == 0
 
 
 def test_every_row_is_exported_and_the_runs_stay_as_they_were(store: Path) -> None:
     records = loaded(store)
-    table = lengths_table(records)
+    table = frames_of(records)["lengths"]
     assert table.height == 16
     assert table.columns[:5] == ["run", "task", "arm", "group", "seed"]
     assert table.filter(polars.col("num") == 10)["accuracy"].to_list() == [0.0] * 4

@@ -10,9 +10,11 @@ from semfocus.analysis.findings import findings_of
 from semfocus.analysis.summaries import analyse
 from semfocus.analysis.why.measured_runs import measured_tasks
 from semfocus.measurements.interior import rows_inside, rows_noted_along
+from semfocus.measurements.measurement import exported_kinds
 from semfocus.measurements.twins import twin_table
 from semfocus.report.export import archive, export, read_export
-from semfocus.report.export.folder import folders_of_tables
+from semfocus.report.export.folder import folders_of_tables, read_table
+from semfocus.report.export.frames import NAMES
 from semfocus.runs import RunSpec
 from semfocus.runs.outcome import TARGET_ACCURACY
 from semfocus.runs.record import Record
@@ -92,6 +94,23 @@ def test_fields_of_a_spec_keep_their_types_and_unused_ones_stay_away(kind: str, 
         assert record.spec == spec.model_dump(mode="json")
         assert types_of(record.spec) == types_of(spec.model_dump(mode="json"))
         assert RunSpec(**record.spec).digest == record.run
+
+
+@KINDS
+def test_every_table_of_ours_leads_back_to_what_it_was_made_of(kind: str, tmp_path: Path) -> None:
+    """And an empty one has the columns that it begins with."""
+    assert {*exported_kinds()} == {"probes", "twins", "lengths", "landscapes"}
+    steepness = {"epoch": 4, "grid": "5 x 5 points", "steepness": 0.5, "grids": 2}
+    measured = {name: [*measured_record().measurements[name]] for name in ("inside", "twins", "lengths")}
+    record = Record(measured_record(), measurements=measured | {"landscape": [steepness]})
+    export([record], tmp_path / "full", kind)
+    export([], tmp_path / "empty", kind)
+    (back,) = read_export(tmp_path / "full")
+    for name, each in exported_kinds().items():
+        rows = [{key: value for key, value in row.items() if value is not None} for row in each.table(record)]
+        assert [{key: row[key] for key in row if row[key] is not None} for row in each.table(back)] == rows
+        assert rows, name
+        assert read_table(tmp_path / "empty" / f"{name}.{kind}").columns == [*NAMES, *each.columns]
 
 
 @KINDS

@@ -8,7 +8,7 @@ import pytest
 
 from semfocus.analysis.summaries import analyse
 from semfocus.measurements.twins import COLUMNS, TwinTable, twin_table
-from semfocus.report.export import runs_table, twins_table
+from semfocus.report.export import frames_of, runs_table
 from semfocus.report.markdown import report_text
 from semfocus.report.pages.study_page import report_page
 from semfocus.runs import open_store
@@ -130,7 +130,7 @@ def test_the_bound_is_drawn_along_training() -> None:
 
 
 def test_twins_are_exported_and_written_as_markdown(store: Path) -> None:
-    frame = twins_table(loaded(store))
+    frame = frames_of(loaded(store))["twins"]
     assert len(frame) == 7 * 31
     own = [name for name in frame.columns if not name.startswith("pair.")]
     assert own[-4:] == ["epoch", "distance", "relative_distance", "held_out_loss"]

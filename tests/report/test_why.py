@@ -90,7 +90,9 @@ def test_every_test_has_its_question_a_figure_and_both_sides() -> None:
 
 
 def test_runs_that_were_not_looked_into_have_no_section() -> None:
-    bare = [{key: value for key, value in each.items() if key not in ("inside", "along")} for each in study()]
+    bare = [
+        {key: value for key, value in each.items() if key not in ("inside", "probes")} for each in study()
+    ]
     assert sections(bare) == []
     assert 'id="why"' not in report_page(bare)
     assert "Why?" not in report_text(bare)

@@ -20,6 +20,9 @@ Row = dict[str, Any]
 #: sequences of each part that are looked at by default
 SAMPLES = 256
 
+#: of a row, what is there even where it has no value
+_MAY_BE_NONE = ("layer", "head", "mean", "null")
+
 #: few enough to be measured often and kept in the journal
 ALONG_TRAINING = (
     "dispersion",
@@ -45,6 +48,11 @@ class Inside(Measurement):
 
     name: ClassVar[str] = "inside"
     problem: ClassVar[str] = "could not be measured inside"
+    exported_as: ClassVar[str | None] = "probes"
+    columns: ClassVar[tuple[str, ...]] = (
+        *("epoch", "data", "samples", "along", "quantity", "layer", "head", "pattern", "counterfactual"),
+        *("num", "mean", "null"),
+    )
 
     epochs: tuple[str, ...] = ("0", "last")
     data: tuple[DataPart, ...] = ("held_out",)
@@ -114,6 +122,31 @@ class Inside(Measurement):
     def keep(self, directory: "RunDirectory", part: Part, found: list[Row]) -> None:
         add_rows(directory, found)
 
+    @classmethod
+    def table(cls, record: "Record") -> list[Row]:
+        """A row per quantity, layer, head and epoch, those along training too (`along`); quantiles as columns."""
+        rows = []
+        for row in (*(record.get("probes") or ()), *record.measured(cls.name)):
+            plain = {key: value for key, value in row.items() if key not in ("quantiles", "quantities")}
+            quantiles = {f"q{percent}": value for percent, value in row["quantiles"].items()}
+            along = not str(row.get("quantities", "along")).startswith("all")
+            rows.append({**plain, "along": along, **quantiles})
+        return rows
+
+    @classmethod
+    def from_table(cls, rows: list[Row]) -> dict[str, list[Row]]:
+        """Those along training as a record of training has them, and those of single epochs."""
+        found: dict[str, list[Row]] = {"probes": [], cls.name: []}
+        for row in rows:
+            plain = {key: value for key, value in row.items() if value is not None or key in _MAY_BE_NONE}
+            along = plain.pop("along", False)
+            quantiles = {
+                key[1:]: plain.pop(key) for key in list(plain) if key[0] == "q" and key[1:].isdecimal()
+            }
+            label = {} if along else {"quantities": "all:exported"}
+            found["probes" if along else cls.name].append({**plain, **label, "quantiles": quantiles})
+        return found
+
     def _epochs_of(self, directory: "RunDirectory") -> list[str]:
         """Those of the plan, without accuracies that the run never reached."""
         from semfocus.training.replay import REACHING, epoch_reaching, readable_record
@@ -179,4 +212,4 @@ def rows_inside(record: "Record") -> list[Row]:
 def rows_noted_along(record: "Record") -> list[Row]:
     """What was measured along training, while it trained or afterwards."""
     later = [row for row in record.measured("inside") if is_along(row)]
-    return [*(record.get("probes") or ()), *later, *record.measurements.given("along")]
+    return [*(record.get("probes") or ()), *later]

@@ -30,6 +30,8 @@ class Lengths(Measurement):
 
     name: ClassVar[str] = "lengths"
     problem: ClassVar[str] = "has no accuracies at other lengths"
+    exported_as: ClassVar[str | None] = "lengths"
+    columns: ClassVar[tuple[str, ...]] = ("length", "num", "epoch", "loss", "accuracy")
 
     lengths: tuple[int, ...] | None = None
     num: int = 1000
@@ -67,6 +69,11 @@ class Lengths(Measurement):
         with directory.owned(_PATIENCE):  # another process may have added some meanwhile
             both = _known(directory) | {(row["length"], row["num"]): row for row in found}
             directory.keep(self.name, [both[key] for key in sorted(both)])
+
+    @classmethod
+    def from_table(cls, rows: list[Row]) -> dict[str, list[Row]]:
+        """A loss that is None was not finite."""
+        return {cls.name: rows}
 
 
 def lengths_for(spec: "RunSpec") -> list[int]:

@@ -22,9 +22,6 @@ Notify = Callable[[dict[str, Any]], None]
 #: files of measurements of ours under other names
 RESERVED = {file for name, (file, _) in KEPT_FILES.items() if file != f"{name}.json"}
 
-#: what has figures and tables of its own
-OURS = frozenset({"lengths", "inside", "along", "twins", "landscape"})
-
 #: every kind of measurement by its name; a subclass adds itself
 MEASUREMENTS: dict[str, type["Measurement"]] = {}
 
@@ -40,6 +37,11 @@ class Measurement(ABC):
     name: ClassVar[str]
     #: follows the title of a run about which it could not be found out
     problem: ClassVar[str] = "could not be measured"
+    #: the name of its exported table. None: measurement-NAME, and since no figure or table of ours is about it, pages
+    #: and texts list its rows
+    exported_as: ClassVar[str | None] = None
+    #: the columns with which that table begins, even where it is empty
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         name = getattr(cls, "name", None)
@@ -48,10 +50,6 @@ class Measurement(ABC):
         if f"{name}.json" in RESERVED or name in ("env", "spec", "record"):
             raise ValueError(
                 f"the measurement {cls.__name__}: {name}.json is another file of a run, choose another name"
-            )
-        if name == "along":  # of exported records, what was measured inside along training
-            raise ValueError(
-                f"the measurement {cls.__name__}: {name!r} means something else, choose another name"
             )
         known = MEASUREMENTS.get(name)
         if known is not None and known.__module__.split(".")[0] == "semfocus" != cls.__module__.split(".")[0]:
@@ -106,6 +104,14 @@ class Measurement(ABC):
         """What was found in a run as rows for pages, texts and exports: by default the rows that are kept."""
         return record.measured(cls.name)
 
+    @classmethod
+    def from_table(cls, rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+        """What an exported run has of these rows, by name: of one with `exported_as`, what its table was made of.
+
+        A value that this run did not have is None.
+        """
+        return {cls.name: [{key: value for key, value in row.items() if value is not None} for row in rows]}
+
     def complete(self, directory: "RunDirectory", device: str = "auto", threads: int = 1) -> None:
         """Compute and keep, in this process, all that is missing."""
         for part in self.missing(directory, device, threads):
@@ -125,6 +131,11 @@ def measurement_of(name: str, values: dict[str, Any]) -> Measurement:
     return MEASUREMENTS[name](**read)
 
 
+def exported_kinds() -> dict[str, type[Measurement]]:
+    """Our measurements, by the names of their tables."""
+    return {kind.exported_as: kind for kind in MEASUREMENTS.values() if kind.exported_as is not None}
+
+
 def own_tables(records: "Iterable[Record]") -> "dict[str, list[tuple[Record, dict[str, Any]]]]":
     """The rows of every measurement that is not one of ours, by its name, each with its run.
 
@@ -133,9 +144,9 @@ def own_tables(records: "Iterable[Record]") -> "dict[str, list[tuple[Record, dic
     found: dict[str, list[tuple[Record, dict[str, Any]]]] = {}
     for record in records:
         for name in record.measurements:
-            if name in OURS or not name.isidentifier():
-                continue
             kind = MEASUREMENTS.get(name)
+            if not name.isidentifier() or (kind is not None and kind.exported_as is not None):
+                continue
             as_kept = kind is None or record.directory is None
             rows = record.measured(name) if as_kept else MEASUREMENTS[name].table(record)
             found.setdefault(name, []).extend((record, row) for row in rows)

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from semfocus.measurements.measurement import Measurement, Notify, Part
-from semfocus.runs.arms import BASELINE
+from semfocus.runs.arms import BASELINE, flat, nested
 from semfocus.runs.record import Record
 from semfocus.words import count_of, number, with_span
 
@@ -30,6 +30,8 @@ class Twins(Measurement):
 
     name: ClassVar[str] = "twins"
     problem: ClassVar[str] = "has no twin"
+    exported_as: ClassVar[str | None] = "twins"
+    columns: ClassVar[tuple[str, ...]] = ("replaced", "epoch", "distance", "relative_distance")
 
     replaced: int = 0
 
@@ -57,6 +59,28 @@ class Twins(Measurement):
         with directory.owned(_PATIENCE):  # another process may have added some meanwhile
             both = _known(directory) | {self.replaced: found}
             directory.keep(self.name, [both[key] for key in sorted(both)])
+
+    @classmethod
+    def table(cls, record: Record) -> list[dict[str, Any]]:
+        """A row per epoch: how far apart the two are, and what is known of both together, the same in every row."""
+        return [
+            {"replaced": each["replaced"], **flat(row), **flat({"pair": _without_rows(each)})}
+            for each in record.measured(cls.name)
+            for row in each["rows"]
+        ]
+
+    @classmethod
+    def from_table(cls, rows: list[dict[str, Any]]) -> dict[str, list[Distances]]:
+        pairs: dict[int, Distances] = {}
+        for row in rows:
+            known = nested({key: value for key, value in row.items() if value is not None})
+            both = known.pop("pair", {})
+            pairs.setdefault(known.pop("replaced"), {**both, "rows": []})["rows"].append(known)
+        return {cls.name: [{"replaced": replaced, **pair} for replaced, pair in sorted(pairs.items())]}
+
+
+def _without_rows(pair: Distances) -> Distances:
+    return {key: value for key, value in pair.items() if key not in ("replaced", "rows")}
 
 
 def _known(directory: "RunDirectory") -> dict[int, Distances]:

@@ -1,7 +1,7 @@
 """Arms and tasks by name: what one side of a comparison is called, read from a spec without loading a mechanism."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePath
@@ -109,6 +109,28 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Setting:
         else:
             found[f"{prefix}{key}"] = list(value) if isinstance(value, tuple) else value
     return found
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse of `flat`.
+
+    >>> nested({"task": "parity", "model.num_blocks": 3})
+    {'task': 'parity', 'model': {'num_blocks': 3}}
+    """
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        put(found, key.split("."), value)
+    return found
+
+
+def put(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set a nested value; nothing where the path leads through one that is not a dict."""
+    *parents, last = path
+    for parent in parents:
+        if not isinstance(values.setdefault(parent, {}), dict):
+            return
+        values = values[parent]
+    values[last] = value
 
 
 def paper_setting(task: str) -> Setting:

@@ -76,9 +76,10 @@ def record(
             "held_out_loss": [0.2] * (EPOCHS + 1),
             "train_seconds": [1.0] * (EPOCHS + 1),
         },
+        "probes": list(along),
         **more,
     }
-    return Record(values, measurements={"inside": list(rows), "along": list(along)})
+    return Record(values, measurements={"inside": list(rows)})
 
 
 def summaries(records: list[Record]) -> list[TaskSummary]:

@@ -12,6 +12,7 @@ from semfocus.words import count_of
 
 if TYPE_CHECKING:
     from semfocus.runs import RunDirectory
+    from semfocus.runs.record import Record
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class Landscape(Measurement):
 
     name: ClassVar[str] = "landscape"
     problem: ClassVar[str] = "has no landscape"
+    exported_as: ClassVar[str | None] = "landscapes"
+    columns: ClassVar[tuple[str, ...]] = (
+        *("epoch", "grid", "steepness", "grids", "hessian", "largest_eigenvalue", "largest_residual"),
+        *("smallest_eigenvalue", "smallest_residual"),
+    )
 
     points: int = 41
     radius: float = 1.0
@@ -79,6 +85,13 @@ class Landscape(Measurement):
                 held.enter_context(LandscapeDirectory(directory.landscapes / name).owned())
             return held.pop_all()
         raise AssertionError
+
+    @classmethod
+    def table(cls, record: "Record") -> list[dict[str, Any]]:
+        """A row per kind of grid, or Hessian, and epoch: steepness, or the extreme eigenvalues."""
+        from semfocus.measurements.landscape.surface import landscape_rows
+
+        return landscape_rows(record)
 
 
 def place_of(directory: "RunDirectory", part: Part) -> LandscapeDirectory:

@@ -2,15 +2,7 @@
 
 from semfocus.report.export.archive import archive
 from semfocus.report.export.folder import FORMATS, export, folders_of_tables, read_export, read_exported_plans
-from semfocus.report.export.frames import (
-    curves_table,
-    landscapes_table,
-    lengths_table,
-    probes_table,
-    runs_table,
-    summary_table,
-    twins_table,
-)
+from semfocus.report.export.frames import curves_table, frames_of, runs_table, summary_table
 
 __all__ = [
     "FORMATS",
@@ -18,12 +10,9 @@ __all__ = [
     "curves_table",
     "export",
     "folders_of_tables",
-    "landscapes_table",
-    "lengths_table",
-    "probes_table",
+    "frames_of",
     "read_export",
     "read_exported_plans",
     "runs_table",
     "summary_table",
-    "twins_table",
 ]

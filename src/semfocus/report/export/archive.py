@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
 from semfocus.report.export.folder import read_table
-from semfocus.report.export.frames import NAMES, TABLES, own_frames
+from semfocus.report.export.frames import NAMES, frames_of
 from semfocus.runs.plan import Plan, write_plan
 from semfocus.runs.record import Record
 from semfocus.runs.store import Store
@@ -68,7 +68,7 @@ def archive(records: Iterable[Mapping[str, Any]], folder: Path, plans: Sequence[
     known = [Record.of(each) for each in records]
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
-        tables = {name: table(known) for name, table in TABLES.items()} | own_frames(known)
+        tables = frames_of(known)
         for name in reversed(list(tables)):
             new = _small(name, tables[name])
             frame = _joined(_old(folder, name), new)

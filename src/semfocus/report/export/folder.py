@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semfocus.durable import write_durably
-from semfocus.report.export.frames import OWN, TABLES, own_frames
+from semfocus.report.export.frames import OWN, frames_of, table_names
 from semfocus.report.export.records import exported, merged
 from semfocus.runs.plan import Plan, read_plans, write_plan
 from semfocus.runs.record import Record
@@ -34,8 +34,7 @@ def export(
     known = [Record.of(each) for each in records]
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    frames = {name: table(known) for name, table in TABLES.items()} | own_frames(known)
-    for name, frame in frames.items():
+    for name, frame in frames_of(known).items():
         path, content = folder / f"{name}.{kind}", BytesIO()
         if kind == "csv":
             _harmless(frame).write_csv(content, quote_style="non_numeric")
@@ -105,7 +104,7 @@ def _frames(folder: Path) -> "dict[str, polars.DataFrame]":
     import polars
 
     own = {path.stem for path in folder.glob(f"{OWN}*") if path.suffix in (".csv", ".parquet")}
-    paths = {name: _table(folder, name) for name in (*TABLES, *sorted(own))}
+    paths = {name: _table(folder, name) for name in (*table_names(), *sorted(own))}
     # 0.95 in single precision is less than 0.95: its shortest decimal is what was meant
     decimal = polars.col(polars.Float32).cast(polars.String).cast(polars.Float64)
     return {name: read_table(path).with_columns(decimal) for name, path in paths.items() if path is not None}

@@ -1,16 +1,15 @@
-"""All numbers of records as frames: a row per run, epoch, length, measured quantity, epoch of twins."""
+"""All numbers of records as frames: a row per run, per epoch, and the rows of every measurement."""
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from semfocus.analysis.comparisons import Contrast
 from semfocus.analysis.findings import finding_on
 from semfocus.analysis.wording import setting_of
-from semfocus.measurements.landscape.surface import landscape_rows
-from semfocus.measurements.measurement import own_tables
+from semfocus.measurements.measurement import exported_kinds, own_tables
 from semfocus.runs.arms import arm_of, flat
 from semfocus.runs.record import Record
 
@@ -78,79 +77,38 @@ def curves_table(records: Sequence[Mapping[str, Any]]) -> "polars.DataFrame":
     return _frame(rows, (*NAMES, "epoch"))
 
 
-def lengths_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row per length at which a trained run was evaluated; empty unless a study did so."""
-    rows = [{**_named(record), **row} for record in records for row in record.measured("lengths")]
-    return _frame(rows, (*NAMES, "length", "num", "epoch", "loss", "accuracy"))
+def frames_of(records: Sequence[Record]) -> "dict[str, polars.DataFrame]":
+    """All tables by the names of their files: runs, curves, and one for each measurement, with the rows of its `table`.
 
-
-def probes_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row a quantity, layer, head and epoch, along training (`along`) or by `semfocus probe`; quantiles
-    as columns.
+    Those of ours are there even if they are empty; one of your own is measurement-NAME, which is no other's name.
     """
-    rows = []
-    for record in records:
-        for row in (*(record.get("probes") or ()), *record.measured("inside")):
-            plain = {key: value for key, value in row.items() if key not in ("quantiles", "quantities")}
-            quantiles = {f"q{percent}": value for percent, value in row["quantiles"].items()}
-            along = not str(row.get("quantities", "along")).startswith("all")
-            rows.append({**_named(record), **plain, "along": along, **quantiles})
-    first = ("epoch", "data", "samples", "along", "quantity", "layer", "head", "pattern", "counterfactual")
-    return _frame(rows, (*NAMES, *first, "num", "mean", "null"))
+    found = {"runs": runs_table(records), "curves": curves_table(records)}
+    for name, kind in exported_kinds().items():
+        rows = [(record, row) for record in records for row in kind.table(record)]
+        found[name] = _measurement_frame(rows, kind.columns)
+    own = {f"{OWN}{name}": _measurement_frame(rows) for name, rows in own_tables(records).items()}
+    return found | own
 
 
-def twins_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row per epoch of a run and its twin, in which one sample was replaced: how far apart they are."""
-    rows = [
-        {**_named(record), "replaced": each["replaced"], **flat(row), **flat({"pair": _of_the_pair(each)})}
-        for record in records
-        for each in record.measured("twins")
-        for row in each["rows"]
-    ]
-    return _frame(rows, (*NAMES, "replaced", "epoch", "distance", "relative_distance"))
+def table_names() -> tuple[str, ...]:
+    """Those that every export has."""
+    return ("runs", "curves", *exported_kinds())
 
 
-def landscapes_table(records: Sequence[Record]) -> "polars.DataFrame":
-    """One row a kind of grid, or a Hessian, around a run at an epoch: steepness, or the extreme eigenvalues."""
-    rows = [{**_named(record), **row} for record in records for row in landscape_rows(record)]
-    ends = ("largest_eigenvalue", "largest_residual", "smallest_eigenvalue", "smallest_residual")
-    return _frame(rows, (*NAMES, "epoch", "grid", "steepness", "grids", "hessian", *ends))
-
-
-def _of_the_pair(twins: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of both together, the same in every row: how they were trained, the largest values seen."""
-    return {key: value for key, value in twins.items() if key not in ("replaced", "rows")}
-
-
-def own_frames(records: Sequence[Record]) -> "dict[str, polars.DataFrame]":
-    """The table of each measurement of one's own, by the name of its file, which is no other's: measurement-NAME."""
-    return {
-        f"{OWN}{name}": _frame(
-            [
-                {
-                    **{f"own.{key}" if key in NAMES else key: value for key, value in row.items()},
-                    **_named(record),
-                }
-                for record, row in rows
-            ],
-            NAMES,
-        )
-        for name, rows in own_tables(records).items()
-    }
+def _measurement_frame(
+    rows: "Sequence[tuple[Record, Mapping[str, Any]]]", first: Sequence[str] = ()
+) -> "polars.DataFrame":
+    return _frame(
+        [
+            {**{f"own.{key}" if key in NAMES else key: value for key, value in row.items()}, **_named(record)}
+            for record, row in rows
+        ],
+        (*NAMES, *first),
+    )
 
 
 #: before the name of a measurement of one's own, in the name of its file
 OWN = "measurement-"
-
-#: the tables of an export, in the order of their files
-TABLES: Mapping[str, Callable[[Sequence[Record]], "polars.DataFrame"]] = {
-    "runs": runs_table,
-    "curves": curves_table,
-    "lengths": lengths_table,
-    "probes": probes_table,
-    "twins": twins_table,
-    "landscapes": landscapes_table,
-}
 
 #: in every table but that of the runs, which run a row is of
 NAMES = ("run", "task", "arm", "group", "seed")

@@ -3,12 +3,14 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from semfocus.measurements.measurement import exported_kinds
 from semfocus.report.export.frames import NAMES, OWN
+from semfocus.runs.arms import put
 from semfocus.runs.fields import Path, kinds_of
 from semfocus.runs.record import Record
 from semfocus.runs.shape import OPTIONAL_NUMBERS, REQUIRED_NUMBERS, problem_of_record
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 #: columns that are no numbers of the run itself
 _OF_EVERY_RUN = ("run", "state", "reason", "arm", "group")
-#: of a probe row, what is there even where it has no value
-_OF_A_PROBE = ("layer", "head", "mean", "null")
 
 
 @dataclass
@@ -54,10 +54,10 @@ def exported(frames: Mapping[str, "polars.DataFrame"]) -> Exported:
         values = _run(row)
         values["curve"] = _curve(curves.get(row["run"]), values["summary"])
         found.runs[row["run"]] = values
-    for table, (make, names) in _MEASUREMENTS.items():
+    for table, kind in exported_kinds().items():
         for run, frame in _by_run(frames.get(table)).items():
-            rows = make(_rows(frame))
-            found.measured[run] |= {name: rows[name] for name in names if rows[name]}
+            known = kind.from_table(_rows(frame))
+            found.measured[run] |= {name: rows for name, rows in known.items() if rows}
     for table in (each for each in frames if each.startswith(OWN)):
         for run, frame in _by_run(frames[table]).items():
             found.measured[run][table.removeprefix(OWN)] = [_own_row(row) for row in _rows(frame)]
@@ -100,29 +100,20 @@ def _by_run(frame: "polars.DataFrame | None") -> "dict[str, polars.DataFrame]":
 
 def _rows(frame: "polars.DataFrame") -> list[Row]:
     """Without the names of the run; a value that is null for this run is not there, or was none."""
-    return frame.drop(NAMES, strict=False).to_dicts()
+    rows = frame.drop(NAMES, strict=False).to_dicts()
+    texts = [name for name, kind in frame.schema.items() if kind.to_python() is str and name not in NAMES]
+    return [row | {name: _parsed(row[name]) for name in texts} for row in rows]
 
 
 def _run(row: Mapping[str, Any]) -> Row:
     others: Row = {"summary": {}}
     for key, value in row.items():
         if key.startswith("summary."):
-            _put(others, key.split("."), value)
+            put(others, key.split("."), value)
         elif value is not None and key not in _OF_EVERY_RUN and not key.startswith("spec."):
-            _put(others, key.split("."), _parsed(value))
+            put(others, key.split("."), _parsed(value))
     facts = {"run": row["run"], "state": row["state"], "reason": row.get("reason")}
     return {**facts, "spec": _spec(row), **others}
-
-
-def _put(values: Row, path: Sequence[str], value: Any) -> None:
-    *parents, last = path
-    for parent in parents:
-        if not isinstance(
-            values.setdefault(parent, {}), dict
-        ):  # in a table where another run has a dict there
-            return
-        values = values[parent]
-    values[last] = value
 
 
 def _parsed(value: Any, always: bool = False) -> Any:
@@ -143,11 +134,11 @@ def _spec(row: Mapping[str, Any]) -> Row:
     columns = {tuple(key.split(".")[1:]): row[key] for key in row if key.startswith("spec.")}
     for path, value in columns.items():
         if value is not None:
-            _put(spec, path, _restored(value, kinds_of(path)[0]))
+            put(spec, path, _restored(value, kinds_of(path)[0]))
     for path, value in columns.items():
         kinds, later = kinds_of(path)
         if value is None and NoneType in kinds and (later is None or (later != path and _has(spec, later))):
-            _put(spec, path, None)
+            put(spec, path, None)
     return spec
 
 
@@ -184,45 +175,6 @@ def _curve(frame: "polars.DataFrame | None", summary: Row) -> dict[str, list[Any
     return curve
 
 
-def _probes(rows: list[Row]) -> dict[str, list[Row]]:
-    """Those along training, and those of single epochs."""
-    found: dict[str, list[Row]] = {"probes": [], "inside": []}
-    for row in rows:
-        along = row.pop("along", False)
-        plain = {key: _parsed(value) for key, value in row.items() if value is not None or key in _OF_A_PROBE}
-        quantiles = {key[1:]: plain.pop(key) for key in list(plain) if key[0] == "q" and key[1:].isdecimal()}
-        label = {} if along else {"quantities": "all:exported"}
-        found["probes" if along else "inside"].append({**plain, **label, "quantiles": quantiles})
-    return found
-
-
-def _twins(rows: list[Row]) -> dict[str, list[Row]]:
-    pairs: dict[int, Row] = {}
-    for row in rows:
-        nested: Row = {}
-        for key, value in row.items():
-            if value is not None:
-                _put(nested, key.split("."), _parsed(value))
-        both = nested.pop("pair", {})
-        pair = pairs.setdefault(nested.pop("replaced"), {**both, "rows": []})
-        pair["rows"].append(nested)
-    return {"twins": [{"replaced": replaced, **pair} for replaced, pair in sorted(pairs.items())]}
-
-
 def _own_row(row: Row) -> Row:
     """Of a measurement that is not one of ours: what the run has no value for is left out."""
-    return {key.removeprefix("own."): _parsed(value) for key, value in row.items() if value is not None}
-
-
-def _without_nulls(rows: list[Row]) -> list[Row]:
-    return [{key: value for key, value in row.items() if value is not None} for row in rows]
-
-
-#: table -> how its rows become those of the measurements, and their names; `probes` of a record are those
-#: along training
-_MEASUREMENTS = {
-    "lengths": (lambda rows: {"lengths": rows}, ("lengths",)),
-    "probes": (_probes, ("probes", "inside")),
-    "twins": (_twins, ("twins",)),
-    "landscapes": (lambda rows: {"landscape": _without_nulls(rows)}, ("landscape",)),
-}
+    return {key.removeprefix("own."): value for key, value in row.items() if value is not None}
