@@ -82,7 +82,10 @@ def with_wrong(values: Any, path: tuple[Any, ...], wrong: Any) -> Any:
 
 def damaged_runs(store: Path, wrongs: Sequence[Any], names: Sequence[str] = FILES) -> list[Record]:
     """A run for each value of one of its files and each way to be wrong, all with seeds of their own."""
-    whole = {"environment": {"host": "a", "numerics": {"torch": "2"}}, "problems": [], "attempts": 1}
+    whole = {
+        **{"environment": {"host": "a", "numerics": {"torch": "2"}}, "problems": [], "attempts": 1},
+        **{"steps": {"step": [40, 80, 120], "train_accuracy": [0.5, 0.6, 0.97]}},
+    }
     first = record_of(spec_of("even_pairs", "full", 1, training__epochs=6), middle=3, last=6) | whole
     cases = [
         (name, path, wrong)

@@ -6,6 +6,7 @@ from typing import Any
 
 _SPEC = {"task": str, "pattern": str, "seed": int, "model": dict, "training": dict}
 _RECORD = {"run": str, "state": str, "spec": dict, "curve": dict}
+_COUNTS = ("num_train", "num_held_out", "num_parameters", "held_out_overlap", "attempts")
 _PROBE = {
     "quantity": str,
     "pattern": str,
@@ -77,6 +78,9 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
     )
     if problem is None:
         problem = _problem_of_summary(record.get("summary", {}), bool(record["curve"].get("epoch")))
+    if problem is None:
+        wrong = (name for name in _COUNTS if type(record.get(name)) not in (int, NoneType))
+        problem = next((f"{name} is not a whole number" for name in wrong), None)
     if problem is None and not isinstance(record.get("reason"), str | NoneType):
         problem = "reason is not a text or null"
     if problem is None and not isinstance(record.get("environment"), dict | NoneType):
@@ -84,7 +88,7 @@ def problem_of_record(record: dict[str, Any]) -> str | None:
     if problem is None and not are_probe_rows(record.get("probes", [])):
         problem = "probes is not a list of probe rows"
     if problem is None and not _are_steps(record.get("steps", {})):
-        problem = "steps is not a list of steps and one of accuracies"
+        problem = "steps is not a list of steps and one of accuracies, all of them numbers"
     return problem
 
 
@@ -105,8 +109,11 @@ def _are_steps(steps: object) -> bool:
     if not isinstance(steps, dict):
         return False
     columns = [steps.get(name) for name in ("step", "train_accuracy")]
+    if not steps:
+        return True
+    kinds = {type(each) for column in columns if isinstance(column, list) for each in column}
     lengths = {len(each) if isinstance(each, list) else None for each in columns}
-    return not steps or (len(lengths) == 1 and None not in lengths)
+    return len(lengths) == 1 and None not in lengths and kinds <= {int, float}
 
 
 def kept_file(measurement: str) -> tuple[str, str]:
