@@ -24,6 +24,7 @@ from tests.faults.scenarios import inside, left_in, study
 from tests.faults.victims import (
     Victim,
     hosts_are_possible,
+    is_alive,
     is_saving,
     kill,
     start_fork,
@@ -222,18 +223,11 @@ class Story:
     def wait_for_the_end_of(self, pids: list[int]) -> None:
         """A worker that is killed is gone when its driver, or whoever has it then, knows of it."""
         patient_until = time.monotonic() + 30
-        while any(_is_alive(pid) for pid in pids):
+        while any(is_alive(pid) for pid in pids):
             if time.monotonic() > patient_until:
                 self.problems.append("a worker outlives its driver")
                 return
             time.sleep(0.001)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 @contextmanager

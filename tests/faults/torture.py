@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from tests.faults import kills, matrix, power, resumption, takeovers
+from tests.faults import crowd, kills, matrix, power, resumption, takeovers
 from tests.faults.kept import Effort, Kept
 from tests.kernels.numerics import campaign as numerics
 from tests.portable import fingerprint
@@ -24,6 +24,7 @@ PARTS = {
         power.PART,
         kills.PART,
         takeovers.PART,
+        crowd.PART,
         resumption.PART,
         numerics.PART,
     )

@@ -255,6 +255,13 @@ class ForkedWorkers:
             self.send_signal(signal.SIGKILL)
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def is_saving(pid: int) -> bool:
     """Whether a process is between the first and the last operation of a save.
 
