@@ -53,8 +53,9 @@ def test_a_story_sees_a_run_that_continued_with_one_wrong_bit(
         return found, problems
 
     monkeypatch.setattr("semfocus.training.runner.load_newest", wrong)
-    problems = tell(replace(KINDS["serial"], most=3), 0, expected)["problems"]
-    assert any("record.json is other" in each for each in problems)
+    kind = replace(KINDS["serial"], most=4)
+    stories = (tell(kind, number, expected) for number in range(8))  # perhaps no kill was between two epochs
+    assert any("record.json is other" in each for story in stories for each in story["problems"])
 
 
 def test_who_is_saving(tmp_path: Path) -> None:
