@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install study learn test quicktest portable torture torture-long emulate slow bench sanitize older packages lint format lock clean
+.PHONY: install study learn test quicktest portable torture torture-long mutants emulate slow bench sanitize older packages lint format lock clean
 
 install: $(INSTALLED)
 
@@ -40,6 +40,9 @@ torture: install ## faults at every operation on files, and loss of power, as on
 
 torture-long: install ## the same in hours: all cases, and more of them
 	$(BIN)/python -m tests.faults.torture --long
+
+mutants: install ## deliberate defects, one by one: which test catches each (again: it continues; half an hour)
+	$(BIN)/python -m tests.mutants.campaign
 
 # Debian: apt install qemu-user g++-aarch64-linux-gnu
 emulate: install ## the kernels' self-test here, on emulated processors and compiled for aarch64 (minutes)

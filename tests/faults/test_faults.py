@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from semfocus import durable
 from tests.faults.matrix import Ready, ready
@@ -72,6 +73,28 @@ def test_what_was_written_durably_is_there_after_any_loss_of_power(tmp_path: Pat
     seen = {tree.get("file") for top in moments for tree in states(top, random.Random(0), 50)}
     assert seen == {b"old", b"new" * 500}
     assert {tree.get("file") for tree in states(moments[-1], random.Random(0), 50)} == {b"new" * 500}
+
+
+def test_a_checkpoint_that_has_its_name_is_whole_after_any_loss_of_power(tmp_path: Path) -> None:
+    import random
+
+    from semfocus.runs.checkpoints import Checkpoint, save_checkpoint
+    from tests.faults.power import states
+
+    def save(epoch: int) -> None:
+        weights = {"weight": torch.full((500,), float(epoch))}
+        save_checkpoint(tmp_path, "last", Checkpoint(epoch, {"model": weights}), keep=2)
+
+    save(1)
+    moments = recorded(tmp_path, lambda: save(2))
+    names = ("last-000002/model.safetensors", "last-000002/manifest.json")
+    whole = [(tmp_path / name).read_bytes() for name in names]
+    draw = random.Random(0)
+    for at, top in enumerate(moments):
+        for tree in states(top, draw, 20):
+            assert "last-000001/manifest.json" in tree
+            if "last-000002" in tree or at == len(moments) - 1:
+                assert [tree.get(name) for name in names] == whole
 
 
 @pytest.mark.parametrize("missing", ["sync", "sync_directory"])

@@ -15,6 +15,7 @@ import torch
 from tests.faults import crowd, kills, matrix, power, resumption, takeovers
 from tests.faults.kept import Effort, Kept
 from tests.kernels.numerics import campaign as numerics
+from tests.mutants import campaign as mutants
 from tests.portable import fingerprint
 
 PARTS = {
@@ -27,6 +28,7 @@ PARTS = {
         crowd.PART,
         resumption.PART,
         numerics.PART,
+        mutants.PART,
     )
 }
 

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from semfocus.durable import intercept
 from semfocus.measurements.lengths import Lengths, lengths_for
 from semfocus.measurements.run_probe import probe_run
+from semfocus.randomness import stream
 from semfocus.runs import RunBusy, RunDirectory, RunSpec, Store
 from semfocus.runs.directory import DamagedRun
 from semfocus.training import run, trained_run
@@ -76,6 +78,14 @@ def test_accuracies_are_computed_once_and_kept_with_the_run(store, tiny_spec, mo
     first = accuracies(spec, store, [6, 12], num=30)
     assert [row["length"] for row in first] == [6, 12]
     assert all(0 <= row["accuracy"] <= 1 and row["epoch"] == 4 for row in first)
+    trained = trained_run.load_run(store.directory(spec))
+    for row in first:
+        tokens, labels = trained.spec.task_value.sample(
+            30, row["length"], stream(spec.seed, f"evaluate/{row['length']}")
+        )
+        with torch.no_grad():
+            right = trained.model.eval()(tokens).argmax(-1) == labels
+        assert row["accuracy"] == pytest.approx(float(right.float().mean()))
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("must be read, not computed")

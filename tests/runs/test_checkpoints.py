@@ -1,3 +1,4 @@
+import hashlib
 import pickle
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from semfocus.runs.checkpoints import (
     load_newest,
     save_checkpoint,
 )
+from semfocus.runs.journal import seal
 
 
 def checkpoint(epoch: int) -> Checkpoint:
@@ -79,6 +81,33 @@ def test_a_pickle_is_refused_and_never_loaded(saved: Path, tmp_path: Path) -> No
     with pytest.raises(DamagedCheckpoint, match="not the file that was saved"):
         load_checkpoint(saved / "last-000003")
     assert not trap.exists()
+
+
+def test_a_pickle_is_refused_even_where_its_manifest_fits(saved: Path, tmp_path: Path) -> None:
+    trap, content = tmp_path / "sprung", pickle.dumps(Trap(str(tmp_path / "sprung")))
+    weights_file(saved, 3).write_bytes(content)
+    manifest = {"epoch": 3, "files": {"model.safetensors": hashlib.sha256(content).hexdigest()}}
+    (saved / "last-000003" / "manifest.json").write_text(seal(manifest))
+    with pytest.raises(DamagedCheckpoint, match=r"last-000003: "):
+        load_checkpoint(saved / "last-000003")
+    assert not trap.exists()
+
+
+def test_a_checkpoint_under_the_name_of_another_epoch_is_damage(saved: Path) -> None:
+    (saved / "last-000003").rename(saved / "last-000007")
+    with pytest.raises(DamagedCheckpoint, match="its manifest is of epoch 3"):
+        load_checkpoint(saved / "last-000007")
+    loaded, problems = load_newest(saved, "last")
+    assert loaded is not None
+    assert (loaded.epoch, len(problems)) == (2, 1)
+
+
+def test_what_has_another_name_is_no_checkpoint(saved: Path) -> None:
+    for name in ("last-", "last-new", "last-3b"):
+        (saved / name).mkdir()
+    loaded, problems = load_newest(saved, "last")
+    assert loaded is not None
+    assert (loaded.epoch, problems) == (3, [])
 
 
 def test_an_unfinished_save_is_invisible_and_cleared_by_the_next(saved: Path) -> None:

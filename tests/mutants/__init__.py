@@ -1,0 +1,1 @@
+"""Deliberate defects, each of which the tests must catch."""
