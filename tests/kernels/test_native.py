@@ -68,9 +68,12 @@ def test_equals_the_reference_in_float64(pattern, width):
 
 @pytest.mark.usefixtures("instruction_set")
 @pytest.mark.parametrize("pattern", [TopK(5), TopK(64), Banded(9), Full()], ids=str)
-def test_long_sequences_cross_chunks_of_keys(pattern):
+@pytest.mark.parametrize("masked", [False, True])
+def test_long_sequences_cross_chunks_of_keys(pattern, masked):
     tensors = draw(3, 5000, 8, batch=(1,))
-    assert_equal_to(run("reference", *tensors, pattern), run("native", *tensors, pattern), 1e-12)
+    mask = torch.rand(3, 5000, generator=torch.Generator().manual_seed(1)) > 0.5 if masked else None
+    expected, actual = (run(each, *tensors, pattern, mask=mask) for each in ("reference", "native"))
+    assert_equal_to(expected, actual, 1e-12)
 
 
 @pytest.mark.usefixtures("instruction_set")

@@ -31,8 +31,8 @@ from tests.portable import ROOT, fingerprint
 
 MUTANTS: tuple[Mutant, ...] = (*STORAGE, *TRAINING, *STATISTICS, *ATTENTION, *KERNELS)
 PACKAGE = Path("src", "semfocus")
-#: a defect that makes a test wait for ever is caught, after these seconds
-PATIENCE = 600
+#: seconds for the tests of one mutant
+PATIENCE = 3600
 _FAILED, _PASSED = 1, 0
 
 
@@ -68,6 +68,11 @@ class Copy:
     def _build(self) -> None:
         for kernels in (self.folder / PACKAGE).rglob("_native*.so"):
             kernels.unlink()
+        script = self.folder / "setup.py"
+        quick = (
+            (ROOT / "setup.py").read_text(encoding="utf-8").replace('"-O3"', '"-O1"')
+        )  # to build, not to run
+        script.write_text(quick, encoding="utf-8")
         words = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
         done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
         if done.returncode or not list((self.folder / PACKAGE).rglob("_native*.so")):
@@ -80,8 +85,8 @@ class Copy:
     def first_failure(self, tests: Sequence[str]) -> str:
         """The name of a test that fails, or nothing; ValueError if pytest ends in another way."""
         found, code = _in_fork(self.folder, tests)
-        if code is None:
-            return f"{tests[0]} does not end"
+        if code is None:  # waiting for ever, or a machine with no time for it
+            raise ValueError(f"the tests did not end in {PATIENCE} seconds")
         if code == _PASSED:
             return ""
         if code < 0 and not found:  # the whole process, by a defect of the kernels

@@ -16,7 +16,7 @@ KERNELS: tuple[Mutant, ...] = (
             "(is_tied && boundary.tied >= 0)",
         ),
         (
-            "the worst of the keys kept so far wins a tie against none",
+            "later chunks of keys are passed over",
             "if (worst == std::numeric_limits<T>::infinity()) return;",
             "if (worst > T(0)) return;",
         ),
@@ -62,6 +62,15 @@ KERNELS: tuple[Mutant, ...] = (
             "the slope of a softcap is forgotten",
             "        grad_score[at] *= T(1 - share * share);\n",
             "        (void)share;\n",
+        ),
+    ),
+    *defects(
+        NATIVE,
+        f"{SOURCE}by_score.inc",
+        (
+            "top-k has the mask of the first chunk of keys everywhere",
+            "mark_row(p, batch, query, scores, chunk, count, surely_finite",
+            "mark_row(p, batch, query, scores, 0, count, surely_finite",
         ),
     ),
     *defects(

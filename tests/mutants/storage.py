@@ -165,7 +165,7 @@ STORAGE: tuple[Mutant, ...] = (
         ),
     ),
     *defects(
-        "tests/training/test_loop.py tests/training/test_attempts.py tests/studies/test_execution.py",
+        "tests/runs/test_record.py",
         "runs/record.py",
         ("the digest of a result ignores the curve", '"run", "probes")', '"run", "probes", "curve")'),
         ("the digest of a result ignores the weights", '"run", "probes")', '"run", "probes", "weights")'),

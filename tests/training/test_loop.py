@@ -3,12 +3,13 @@ import math
 import pytest
 import torch
 
+from semfocus.randomness import stream
 from semfocus.runs.checkpoints import load_newest
 from semfocus.runs.outcome import summarise
 from semfocus.tasks import Samples
 from semfocus.training import EpochResult, Observer, build_model, dataset_of, evaluate, run
 from semfocus.training.evaluation import sample_losses
-from semfocus.training.loop import batches_of
+from semfocus.training.loop import batches_of, noise_of, reached_stop
 from semfocus.training.optimiser import build_optimiser, set_learning_rate
 
 
@@ -62,8 +63,6 @@ def test_one_epoch_equals_the_algorithm_written_out(store, tiny_spec) -> None:
     trained, _ = load_newest(store.directory(spec).checkpoints, "last")
     assert trained is not None
 
-    from semfocus.randomness import stream
-
     model, data = build_model(spec), dataset_of(spec).train
     for epoch in (1, 2):
         order = torch.randperm(60, generator=stream(spec.seed, "order", epoch))
@@ -108,6 +107,19 @@ def test_stopping_at_a_target_is_possible(store, tiny_spec) -> None:
     assert record["curve"]["epoch"] == [0]
 
 
+def test_a_target_is_reached_when_it_is_met_exactly(tiny_spec) -> None:
+    training = tiny_spec(training={"stop_at": 0.5}).training
+    assert reached_stop(training, 0.5)
+    assert not reached_stop(training, 0.5 - 1e-9)
+    assert not reached_stop(tiny_spec().training, 1.0)
+
+
+def test_every_step_of_every_epoch_has_noise_of_its_own() -> None:
+    seeds = [noise_of(3, epoch, index, 5).initial_seed() for epoch in (1, 2, 3) for index in range(5)]
+    assert len(set(seeds)) == 15
+    assert seeds == [stream(3, "noise", step).initial_seed() for step in range(15)]
+
+
 def test_dropped_samples_leave_whole_batches(store, tiny_spec) -> None:
     watcher = Watcher()
     run(tiny_spec(training={"epochs": 1, "drop_samples_per_epoch": 11}), store, observers=[watcher])
@@ -127,6 +139,15 @@ def test_evaluation_leaves_every_module_in_its_mode_whatever_is_raised(look, tin
     with pytest.raises(IndexError) as caught:  # held, and with it the frames of what was interrupted
         look(model, too_many_classes, 0, 0)
     assert [module.training for module in model.modules()] == before, str(caught.value)
+
+
+def test_evaluation_drops_nothing(tiny_spec) -> None:
+    spec = tiny_spec(pattern="full", model={"dropout": 0.5})
+    model, data = build_model(spec), dataset_of(spec).train
+    found = evaluate(model.train(), data, 0, 0)
+    with torch.no_grad():
+        expected = torch.nn.functional.cross_entropy(model.eval()(data.tokens), data.labels)
+    assert found.loss == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_evaluation_does_not_depend_on_how_the_set_is_cut(monkeypatch: pytest.MonkeyPatch, tiny_spec) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -149,7 +150,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
             if hashlib.sha256(content).hexdigest() != digest:
                 raise DamagedCheckpoint(f"{path.name}: {name} is not the file that was saved")
             groups[name.removesuffix(".safetensors")] = load(content)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError) as error:
+    except (
+        *(FileNotFoundError, NotADirectoryError, IsADirectoryError),
+        *(ValueError, KeyError, SafetensorError),
+    ) as error:
         raise DamagedCheckpoint(f"{path.name}: {type(error).__name__}: {error}") from None
     return Checkpoint(manifest["epoch"], groups, tuple(manifest.get("problems", ())))
 

@@ -19,8 +19,9 @@ from tests.kernels.numerics.memory import growth_of
 
 #: the promise: our error, the root of the mean squared one, in units of PyTorch's
 WITHIN = 1.25
-#: More is no luck of rounding: a wrong kernel is off by orders of magnitude. (Measured: 2.1, 14 and 3.1 at most.)
-LIMITS = {"attention": 4.0, "block": 40.0, "norm": 6.0}
+#: More is no luck of rounding: a wrong kernel is off by orders of magnitude. Measured at most: 5.8 in attention (a sum
+#: of 1,447 kept values in one piece), 14 in a block, 3.1 in LayerNorm.
+LIMITS = {"attention": 12.0, "block": 40.0, "norm": 6.0}
 
 
 @contextmanager
@@ -46,8 +47,8 @@ def tried(kind: str, number: int, longest: int) -> Row:
         else:
             case = hard_case(number, longest)
             seen, title = judged(case), str(case)
-            found = seen.ratios
-            ratios = _plain(found) | {f"{name}, rows": each for name, each in _plain(seen.by_rows).items()}
+            found = seen.by_rows
+            ratios = _plain(seen.ratios) | {f"{name}, rows": each for name, each in _plain(found).items()}
             if seen.selection:
                 problems.append(f"{title}: {seen.selection} ({seen.slack:.2g} times)")
     for name, error in found.items():
