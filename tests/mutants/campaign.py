@@ -54,20 +54,21 @@ class Copy:
     @contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
         path = self.folder / PACKAGE / mutant.file
-        text = mutant.text(self.folder / PACKAGE)
+        text, right = mutant.text(self.folder / PACKAGE), path.with_name(f"{path.name}.right")
+        shutil.copy2(path, right)
         path.write_text(text, encoding="utf-8")
         try:
             if mutant.is_compiled:
                 self._build()
             yield
         finally:
-            shutil.copy2(ROOT / PACKAGE / mutant.file, path)
+            right.replace(path)  # with its time, by which Python knows what it has compiled
             if mutant.is_compiled:
-                self._take_kernels()
+                self._give_back_kernels()
 
     def _build(self) -> None:
         for kernels in (self.folder / PACKAGE).rglob("_native*.so"):
-            kernels.unlink()
+            kernels.rename(kernels.with_suffix(".right"))
         script = self.folder / "setup.py"
         quick = (
             (ROOT / "setup.py").read_text(encoding="utf-8").replace('"-O3"', '"-O1"')
@@ -78,9 +79,9 @@ class Copy:
         if done.returncode or not list((self.folder / PACKAGE).rglob("_native*.so")):
             raise ValueError(f"the kernels with the defect cannot be built: {done.stderr[-500:]}")
 
-    def _take_kernels(self) -> None:
-        for kernels in (ROOT / PACKAGE).rglob("_native*.so"):
-            shutil.copy2(kernels, self.folder / kernels.relative_to(ROOT))
+    def _give_back_kernels(self) -> None:
+        for kernels in (self.folder / PACKAGE).rglob("_native*.right"):
+            kernels.replace(kernels.with_suffix(".so"))
 
     def first_failure(self, tests: Sequence[str]) -> str:
         """The name of a test that fails, or nothing; ValueError if pytest ends in another way."""
