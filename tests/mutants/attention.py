@@ -124,8 +124,8 @@ ATTENTION: tuple[Mutant, ...] = (
         "mechanisms/global_tokens.py",
         (
             "nobody sees the global tokens",
-            "kept = allowed.expand(*leading, *scores.shape[-2:]).clone()",
-            "kept = torch.zeros_like(allowed.expand(*leading, *scores.shape[-2:]))",
+            "others = allowed.expand(*leading, *scores.shape[-2:])\n",
+            "others = torch.zeros_like(allowed.expand(*leading, *scores.shape[-2:]))\n",
         ),
     ),
     *defects(

@@ -18,8 +18,8 @@ STORAGE: tuple[Mutant, ...] = (
         ),
         (
             "the rename comes before the content",
-            "            write_whole(file, content)\n            replace(temporary, path)  # while",
-            "            replace(temporary, path)\n            write_whole(file, content)  # while",
+            "            write_whole(file, content)\n            check()\n            replace(temporary, path)  # while",
+            "            check()\n            replace(temporary, path)\n            write_whole(file, content)  # while",
         ),
         (
             "a short write counts as whole",
@@ -88,8 +88,8 @@ STORAGE: tuple[Mutant, ...] = (
         ),
         (
             "a torn line is not cut before the next one",
-            'b"\\n", _end_of_last_line)',
-            'b"\\n", lambda descriptor, size: size)',
+            "        return _end_of_last_line(descriptor, size)\n",
+            "        return size\n",
         ),
         (
             "a torn last line is read",
@@ -102,8 +102,26 @@ STORAGE: tuple[Mutant, ...] = (
         "runs/directory.py",
         (
             "an attempt forgets the epoch that it continued after",
-            'each["epoch"] <= event["resumed_after"]',
-            'each["epoch"] < event["resumed_after"]',
+            'if epoch <= event["resumed_after"]}',
+            'if epoch < event["resumed_after"]}',
+        ),
+    ),
+    *defects(
+        "tests/faults/test_takeovers.py",
+        "durable.py",
+        (
+            "a process that was stopped writes beside the one that went on with its run",
+            "            check()\n            replace(temporary, path)",
+            "            replace(temporary, path)",
+        ),
+    ),
+    *defects(
+        "tests/faults/test_takeovers.py",
+        "runs/directory.py",
+        (
+            "a process that was stopped does not look at the journal",
+            "if self._left_at is not None and self._left_at != self._journal_size():",
+            "if self._left_at is not None and self._left_at < 0:",
         ),
     ),
     *defects(
@@ -170,6 +188,10 @@ STORAGE: tuple[Mutant, ...] = (
         ("the digest of a result ignores the curve", '"run", "probes")', '"run", "probes", "curve")'),
         ("the digest of a result ignores the weights", '"run", "probes")', '"run", "probes", "weights")'),
         ("the digest of a result counts seconds", 'if "seconds" not in key}', "if key}"),
+    ),
+    *defects(
+        "tests/runs/test_record.py",
+        "runs/outcome.py",
         (
             "95 % of the training set is not the target yet",
             'row["train_accuracy"] >= TARGET_ACCURACY',

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from semfocus.runs.record import TARGET_ACCURACY, result_digest, study_digest, summarise
+from semfocus.runs.outcome import TARGET_ACCURACY, summarise
+from semfocus.runs.record import result_digest, study_digest
 
 RECORD: dict[str, Any] = {
     "run": "a1",
