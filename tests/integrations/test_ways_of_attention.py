@@ -1,5 +1,6 @@
 """However attention is written beside attention that can be switched, no model is switched in part without a word."""
 
+import contextlib
 import copy
 import functools
 import math
@@ -10,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from semfocus import Full, TopK, apply, restore
+from semfocus import Full, TopK, apply, check, restore
 
 WIDTH = 16
 
@@ -559,6 +560,31 @@ def test_no_model_is_switched_in_part_without_a_word(way, context, training):
     assert torch._C._len_torch_dispatch_stack() == 0
 
 
+@pytest.mark.parametrize(
+    "way", ["SoftmaxInsideForward", "Einsum", "Additive", "LearnedQueries", "Exponentials"]
+)
+def test_a_first_pass_over_a_single_token_is_not_the_last_that_is_watched(way):
+    model = beside(WAYS[way]()).eval()
+    apply(model, TopK(2))
+    report = check(model, tokens()[:, :1])
+    assert not report.ok or any("a single key" in each for each in report.not_tested)
+    with contextlib.suppress(ValueError):
+        model(tokens()[:, :1])
+    with pytest.raises(ValueError, match="in part only"):
+        model(tokens())
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 6])
+def test_weights_cut_from_a_linear_layer_are_found_at_any_length(length):
+    def cut(self, x):
+        return self.query(x)[..., : x.shape[1]].softmax(-1) @ self.value(x)
+
+    model = beside(Written(cut)).eval()
+    apply(model, TopK(2))
+    with pytest.raises(ValueError, match="in part only"):
+        model(tokens()[:, :length])
+
+
 @pytest.mark.parametrize("way", ["Lambda", "Exponentials", "HelperObject"])
 def test_tokens_that_are_whole_numbers_are_inputs_too(way):
     model = nn.Sequential(nn.Embedding(9, WIDTH), beside(WAYS[way]())).eval()
@@ -633,6 +659,24 @@ class RouterOfTheBest(Router):
         return torch.einsum("ble,bled->bld", best.softmax(-1), chosen)
 
 
+class SingleExpert(nn.Module):
+    """The best of four, under a softmax over one."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.experts = (
+            nn.Linear(WIDTH, 4),
+            nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4)),
+        )
+
+    def forward(self, x):
+        best, which = self.gate(x).topk(1)
+        outputs = torch.stack([expert(x) for expert in self.experts], -2)
+        return (
+            best.softmax(-1) * outputs.gather(-2, which[..., None].expand(*which.shape, WIDTH))[..., 0, :]
+        ) + x
+
+
 class MixtureOfLayers(nn.Module):
     """As in ELMo."""
 
@@ -675,7 +719,17 @@ class Head(nn.Module):
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
 @pytest.mark.parametrize(
     "module",
-    [Router, RouterOfTheBest, MixtureOfLayers, HyperConnection, GatedPooling, SoftEmbedding, Gate, Head],
+    [
+        Router,
+        RouterOfTheBest,
+        SingleExpert,
+        MixtureOfLayers,
+        HyperConnection,
+        GatedPooling,
+        SoftEmbedding,
+        Gate,
+        Head,
+    ],
 )
 def test_what_is_no_attention_stops_nobody(module, training, dtype):
     model = beside(module()).train(training)

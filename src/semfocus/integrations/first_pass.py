@@ -111,8 +111,9 @@ class FirstPass:
         if watch.found:
             words = refusal_in_a_block if self._is_of_block else refusal
             raise ValueError(words(type(model).__name__, watch))
-        for module in inside:
-            self._passed.setdefault(module, set()).add(module.training)
+        if not watch.single:  # a longer sequence will show what that is
+            for module in inside:
+                self._passed.setdefault(module, set()).add(module.training)
         if watch.unseen:
             warnings.warn(
                 f"{type(model).__name__} calls {', '.join(watch.unseen)}, and semfocus cannot see whether there is "

@@ -1,5 +1,6 @@
 """Watching a forward pass, operation by operation, for attention that is not ours."""
 
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -76,11 +77,15 @@ _PASSED_THROUGH = (str(Path(torch.__file__).parent), str(Path(__file__).parent),
 
 @dataclass(frozen=True)
 class Call:
-    """Attention that somebody else computes: the module, the line of its code, and what it does there."""
+    """Attention that somebody else computes: the module, the line of its code, and what it does there.
+
+    `is_single`: its softmax was taken over a single number, so that it may be none.
+    """
 
     module: str
     line: str
     what: str
+    is_single: bool = False
 
     def __str__(self) -> str:
         return f"{self.module} ({self.line}) {self.what}"
@@ -145,7 +150,12 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
 
     @property
     def found(self) -> list[Call]:
-        return list(self._found)
+        return [each for each in self._found if not each.is_single]
+
+    @property
+    def single(self) -> list[Call]:
+        """What would be attention over more than one key, such as the first token of a text has."""
+        return [each for each in self._found if each.is_single]
 
     @property
     def unseen(self) -> list[str]:
@@ -191,11 +201,11 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
 
     def _see_softmax(self, args: tuple[Any, ...], outputs: list[Tensor]) -> None:
         dim = next((each for each in args[1:] if isinstance(each, int)), -1)
-        if not args[0].is_nested and args[0].dim() and args[0].shape[dim] == 1:
-            return  # all ones, such as those of a single expert
+        is_single = not args[0].is_nested and args[0].dim() > 0 and args[0].shape[dim] == 1
         is_last = dim in (-1, args[0].dim() - 1)
         features = self._trait(args[0]).features if is_last else 0
-        self._give(outputs, self._weights("computes attention by itself, with a softmax", features))
+        what = "computes attention by itself, with a softmax"
+        self._give(outputs, self._weights(what, features, is_single))
 
     def _see_exponential(self, name: str, exponent: Tensor, outputs: list[Tensor]) -> None:
         trait = self._trait(exponent)
@@ -204,9 +214,11 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
         else:
             self._give(outputs, replace(trait, raised=trait.raised or name != "sigmoid"))
 
-    def _weights(self, what: str, features: int) -> _Trait:
+    def _weights(self, what: str, features: int, is_single: bool = False) -> _Trait:
         call = self._foreign(what)
-        return _Trait(weights=call, features=features) if call else _NOTHING
+        if call is None:
+            return _NOTHING
+        return _Trait(weights=replace(call, is_single=is_single), features=features)
 
     def _see_product(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         floats = [each for each in inputs if each.is_floating_point()]
@@ -275,7 +287,11 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
             raised=name not in _SUMS and any(trait.raised for trait in kept),
             total=any(trait.total or (trait.raised and name in _SUMS) for trait in kept),
             features=max(
-                (t.features for x, t in moving if _keeps_features(name, len(floats) == 1, x, output)),
+                (
+                    _features_left(t, x, output)
+                    for x, t in moving
+                    if _keeps_features(name, len(floats) == 1, x, output)
+                ),
                 default=0,
             ),
         )
@@ -283,7 +299,8 @@ class AttentionWatch(TorchDispatchMode, SilentMode):
     def _see_sum(self, name: str, mixed: list[Call | None]) -> None:
         """Mixed values are attention once they are summed, at once or one after the other."""
         for call in mixed:
-            if call and (name in _SUMS or (name in ("add", "addcmul") and mixed.count(call) > 1)):
+            is_sum = name in _SUMS or (name in ("add", "addcmul") and mixed.count(call) > 1)
+            if call and (is_sum or call.is_single):  # the sum over a single key may be left out
                 self._found[call] = None
 
     def _trait(self, tensor: Tensor) -> _Trait:
@@ -342,6 +359,13 @@ def _keeps_features(name: str, is_alone: bool, tensor: Tensor, output: Tensor) -
     if is_alone and name not in _TRANSPOSITIONS:
         return output.numel() == tensor.numel() or output.shape[:-1] == tensor.shape[:-1]
     return not is_alone and (output.shape == tensor.shape or name == "copy")
+
+
+def _features_left(trait: _Trait, tensor: Tensor, output: Tensor) -> int:
+    """How many numbers of what a linear layer puts out there are, of which somebody may have cut some off."""
+    if not trait.features or output.shape[:-1] != tensor.shape[:-1] or output.shape[-1] >= tensor.shape[-1]:
+        return trait.features
+    return math.ceil(trait.features * output.shape[-1] / tensor.shape[-1])
 
 
 def _rows(factors: list[Tensor]) -> list[int]:

@@ -140,6 +140,9 @@ class _Check:
                 with context(), watch:
                     self.inputs.given_to(self.model)
         self.report.problems.extend(f"{each}, which is not switched" for each in watch.found)
+        self.report.not_tested.extend(
+            f"whether {each}: there is a single key to attend to" for each in watch.single
+        )
         self.report.cannot_see.extend(watch.unseen)
         self.report.tested.append(
             "whether all attention is switched (every operation of the forward pass was watched)"
