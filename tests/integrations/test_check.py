@@ -45,6 +45,19 @@ def test_nothing_is_found_in_what_is_right(name, pattern):
         assert {TOKENS, PADDING, CACHE} <= set(report.tested)
 
 
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_rows_of_a_batch_are_no_tokens(batch_first):
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=batch_first), 1)
+    mask = nn.Transformer.generate_square_subsequent_mask(6)
+    apply(model, TopK(2))
+    x = torch.randn(6, 6, WIDTH)  # as long as the batch is large
+    report = check(model, src=x, mask=mask)
+    assert report.ok
+    assert (TOKENS in report.tested) == batch_first
+    assert any("is the batch first" in each for each in report.not_tested) != batch_first
+
+
 @pytest.mark.hf
 def test_keys_that_are_drawn_differ_between_lengths_without_being_wrong():
     model = build("llama")

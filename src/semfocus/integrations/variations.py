@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 #: what holds the tokens whose later ones a causal model must not see, the first that is there
-_SEQUENCES = ("decoder_input_ids", "input_ids", "inputs_embeds")
+_SEQUENCES = ("decoder_input_ids", "tgt", "input_ids", "inputs_embeds", "src")
 _PADDING = 3
 
 
@@ -51,20 +51,24 @@ class Inputs:
         given = [*(self.kwargs.get(name) for name in _SEQUENCES), first]
         return next((each for each in given if isinstance(each, Tensor) and each.dim() in (2, 3)), None)
 
-    def with_later_changed(self) -> "tuple[int, Inputs] | None":
-        """From where on, and the inputs with what comes there in another order and from other rows."""
+    def with_halves_changed(self) -> "tuple[int, Inputs, Inputs] | None":
+        """Where the second half begins, and the inputs with other tokens in the first and in the second."""
         sequence = self._sequence()
         if sequence is None or sequence.shape[1] < 4:
             return None
         start = sequence.shape[1] // 2
-        changed = sequence.clone()
-        if sequence.is_floating_point():
-            changed[:, start:] = -2 * sequence[:, start:]
-        else:  # ids that the sequence has, so that none is out of range or special
-            changed[:, start:] = sequence[:, :start].repeat(1, 2)[:, : sequence.shape[1] - start].flip(1)
-        if torch.equal(changed, sequence):
-            return None
-        return start, self._with_sequence(sequence, changed)
+        halves = []
+        for here, there in ((slice(start), slice(start, None)), (slice(start, None), slice(start))):
+            changed = sequence.clone()
+            if sequence.is_floating_point():
+                changed[:, here] = -2 * sequence[:, here]
+            else:  # ids that the sequence has, so that none is out of range or special
+                changed[:, here] = sequence[:, there].repeat(1, 2)[:, : changed[:, here].shape[1]].flip(1)
+            if torch.equal(changed, sequence):
+                return None
+            halves.append(self._with_sequence(sequence, changed))
+        first, second = halves
+        return start, first, second
 
     def _with_sequence(self, old: Tensor, new: Tensor) -> "Inputs":
         kwargs = {key: new if value is old else value for key, value in self.kwargs.items()}
