@@ -22,9 +22,9 @@ import pytest
 
 from tests.faults.kept import Effort, Kept, Part, Row
 from tests.mutants.attention import ATTENTION
+from tests.mutants.inference import STATISTICS
 from tests.mutants.kernels import KERNELS
 from tests.mutants.mutant import Mutant
-from tests.mutants.statistics import STATISTICS
 from tests.mutants.storage import STORAGE
 from tests.mutants.training import TRAINING
 from tests.portable import ROOT, fingerprint

@@ -188,10 +188,10 @@ def test_a_damaged_run_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_stops_the_study_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, event) -> None:
+    def full(path: Path, event, check=None) -> int:
         if event["event"] == "epoch" and event["epoch"] == 1:
             raise OSError(errno.ENOSPC, "No space left on device")
-        append(path, event)
+        return append(path, event, check)
 
     store, specs = open_store(tmp_path), mini_study(4)
     monkeypatch.setattr("semfocus.runs.directory.append", full)
