@@ -57,7 +57,7 @@ class Victim:
 
     def end(self) -> None:
         """Whatever it is doing."""
-        for pid in (*self.workers(), self.driver):
+        for pid in () if self.has_ended() else (*self.workers(), self.driver):
             kill(pid)
         self.wait(30)
 
